@@ -13,10 +13,8 @@ mod netns_worker;
 mod overhead;
 mod plans;
 mod receipts;
-mod record;
 mod report;
 mod run;
-mod table;
 mod traffic;
 mod tunnel;
 

@@ -1,12 +1,11 @@
 //! What the commands that run a loop have in common: no more privileges than they need, a runtime, and a stop at a
 //! signal.
 
-use crate::notify;
 use guestright_cli::failure::Failure;
 use guestright_cli::output::Output;
 use guestright_cli::signals::{Reloads, Signals};
 use guestright_error::RunError;
-use guestright_host::{Fresh, Requests, Reread, Stop, probe, reload, stop};
+use guestright_host::{Fresh, Requests, Reread, Stop, notify, probe, reload, stop};
 use guestright_privileges::{Needs, confine};
 use std::io::Write;
 

@@ -4,7 +4,6 @@
 
 mod commands;
 mod loops;
-mod notify;
 #[cfg(feature = "computer")]
 mod qr;
 mod reloaded;

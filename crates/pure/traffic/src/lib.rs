@@ -16,6 +16,7 @@
 //! sent.
 
 mod caller;
+pub mod figures;
 mod generator;
 mod listener;
 mod message;

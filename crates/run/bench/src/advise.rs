@@ -7,11 +7,13 @@ mod caller;
 mod leg;
 mod listener;
 mod protocol;
+mod trials;
 
 pub use caller::{Caller, LegResult};
 pub use leg::rate;
 pub use listener::{ListenerConfig, ListenerEvent, listen};
 pub use protocol::{CarrierName, Leg};
+pub use trials::{Transport, Tried, leg, rate_all, transports, words};
 
 /// QUIC's usual congestion control today.
 pub const QUIC_CONGESTION: &str = "quinn-cubic";

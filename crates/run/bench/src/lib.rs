@@ -7,6 +7,8 @@
 //! - [`cost`]: the testbed that measures what coding and protecting speech costs this computer.
 //! - [`receipts`]: what signing and verifying a receipt costs this computer.
 //! - [`pool`] makes many runs at once, and [`kept`] keeps what finished ones gave.
+//! - [`plan_files`] finds plans; [`folder`] has what stands in a folder of results: rows ([`table`]), how they came about
+//!   ([`record`]), figures and the report.
 //!
 //! Nothing here reads arguments or prints.
 //!
@@ -17,10 +19,16 @@ pub mod cost;
 mod error;
 #[cfg(test)]
 mod fake;
+pub mod folder;
 pub mod kept;
 pub mod netns;
+pub mod overhead;
+pub mod plan_files;
 pub mod pool;
+pub mod receipt_table;
 pub mod receipts;
+pub mod record;
+pub mod table;
 mod virtual_time;
 mod voice;
 pub mod wire;

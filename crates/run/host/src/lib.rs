@@ -10,6 +10,7 @@
 pub mod access_point;
 pub mod archive;
 pub mod control;
+pub mod examine;
 pub mod export;
 pub mod gateway_files;
 pub mod home;
@@ -19,6 +20,7 @@ pub mod ike_files;
 mod interface;
 mod listen;
 mod log_pace;
+pub mod notify;
 mod private;
 mod probe;
 mod reload;

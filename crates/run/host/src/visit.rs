@@ -1,5 +1,8 @@
 //! The loop around the visitor's machine: one session after the other, and the way home behind them.
 
+pub mod background;
+pub mod browser;
+pub mod install;
 mod look;
 mod memory;
 mod meter;

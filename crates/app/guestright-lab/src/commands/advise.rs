@@ -2,13 +2,11 @@
 
 use anyhow::anyhow;
 use guestright_bench::advise::{
-    self as bench, Caller, CarrierName, Leg, LegResult, ListenerConfig, ListenerEvent,
+    self as bench, Caller, ListenerConfig, ListenerEvent, Tried, leg, rate_all, transports, words,
 };
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_cli::signals::Signals;
-use guestright_emulator::tcp;
-use guestright_error::OrFail as _;
 use guestright_quality::{Advice, DirectionStats, Trial, advise};
 use guestright_units::Micros;
 use serde_json::json;
@@ -17,11 +15,6 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// The port of a listener, TCP and UDP.
 const PORT: u16 = 7277;
-/// Speech in a packet: 20 ms of G.711.
-const PACKET: (u32, u16) = (20_000, 160);
-/// As the experiments have it.
-const SEND_BUFFER: u16 = 15;
-
 /// Say which transport voice should take to another computer, and why: tries each on the live path
 ///
 /// The other end runs `guestright-lab advise --listen`. Voice of 64 kb/s goes there and back over UDP, over QUIC in
@@ -68,7 +61,7 @@ impl Advise {
         };
         let peer = guestright_cli::address::resolve(peer, PORT)?;
         let mut caller = Caller::connect(peer)?;
-        let transports = self.transports(caller.offered())?;
+        let transports = transports(&self.transport, caller.offered())?;
         let before = caller.round_trip()?;
         let mut tried = Vec::new();
         for (name, carrier, congestion) in transports {
@@ -76,14 +69,15 @@ impl Advise {
                 write!(out, "{name} …")?;
                 out.flush()?;
             }
-            let legs = [false, true].map(|back| caller.leg(&self.leg(carrier, congestion.clone(), back)));
+            let legs =
+                [false, true].map(|back| caller.leg(&leg(carrier, congestion.clone(), back, self.seconds)));
             if !self.json {
                 writeln!(out, " {}", words(&legs))?;
             }
             tried.push(Tried { name, carrier, legs });
         }
         let round_trip = before.min(caller.round_trip()?);
-        let trials = rate(tried, round_trip);
+        let trials = rate_all(tried, round_trip);
         let advice = advise(&trials);
         print(&trials, &advice, round_trip, self.json, out)?;
         if advice.recommended.is_none() {
@@ -106,39 +100,6 @@ impl Advise {
         };
         Ok(bench::listen(&config, on_event)?)
     }
-
-    fn leg(&self, carrier: CarrierName, congestion: Option<String>, back: bool) -> Leg {
-        let (interval_us, bytes) = PACKET;
-        let packets = self.seconds * (1_000_000 / interval_us);
-        Leg { carrier, congestion, back, packets, interval_us, bytes, send_buffer: SEND_BUFFER }
-    }
-
-    /// What is tried: name, carrier, congestion control.
-    fn transports(&self, theirs: &[String]) -> Result<Vec<(String, CarrierName, Option<String>)>, Failure> {
-        let ours = tcp::offered().or_network(|| "ask the kernel what its TCP can do".to_owned())?;
-        let both: Vec<&String> = ours.iter().filter(|name| theirs.contains(name)).collect();
-        let tcp = |name: &String| (format!("tcp-{name}"), CarrierName::Tcp, Some(name.clone()));
-        let quic = |name: &str, carrier| (name.to_owned(), carrier, Some(bench::QUIC_CONGESTION.to_owned()));
-        let plain = [
-            ("udp".to_owned(), CarrierName::Udp, None),
-            quic("quic-datagrams", CarrierName::QuicDatagrams),
-            quic("quic-stream", CarrierName::QuicStream),
-        ];
-        if self.transport.is_empty() {
-            return Ok(plain.into_iter().chain(both.into_iter().map(tcp)).collect());
-        }
-        let named = |name: &String| {
-            if let Some(found) = plain.iter().find(|(plain, ..)| plain == name) {
-                return Ok(found.clone());
-            }
-            both.iter().find(|offered| **offered == name).map(|name| tcp(name)).ok_or_else(|| {
-                let offers = both.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
-                Failure::user(anyhow!("--transport {name}: not both kernels have it"))
-                    .hint(format!("one of udp, quic-datagrams, quic-stream, {offers}; what a kernel has is in net.ipv4.tcp_available_congestion_control"))
-            })
-        };
-        self.transport.iter().map(named).collect()
-    }
 }
 
 /// Whoever listens is done when somebody says so: there is nothing to undo, and nothing that was not measured.
@@ -152,40 +113,6 @@ fn end_at_a_signal() -> Outcome {
     };
     let started = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
     started.map(drop).map_err(Failure::network)
-}
-
-/// A transport that was tried there and back.
-struct Tried {
-    name: String,
-    carrier: CarrierName,
-    legs: [LegResult; 2],
-}
-
-/// What can be said of a transport at once.
-fn words(legs: &[LegResult; 2]) -> String {
-    let one = |result: &LegResult| match result {
-        Ok((leg, differences)) => format!("{} of {}", differences.len(), leg.packets),
-        Err(why) => why.clone(),
-    };
-    format!("heard there {}, back {}", one(&legs[0]), one(&legs[1]))
-}
-
-/// Ratings. The fastest packet of a direction, whatever carried it, took half of the fastest round trip.
-fn rate(tried: Vec<Tried>, round_trip: Micros) -> Vec<Trial> {
-    let least = |direction: usize| {
-        let all = tried.iter().filter_map(|tried| tried.legs[direction].as_ref().ok());
-        all.flat_map(|(_, differences)| differences).copied().min().unwrap_or_default()
-    };
-    let (least, base) = ([least(0), least(1)], Micros(round_trip.0 / 2));
-    let rate = |tried: Tried| {
-        let rate_leg = |(leg, least): (LegResult, i64)| {
-            leg.and_then(|(leg, took)| bench::rate(&leg, &took, least, base))
-        };
-        let result: Result<Vec<DirectionStats>, String> =
-            tried.legs.into_iter().zip(least).map(rate_leg).collect();
-        Trial { name: tried.name, carrier: tried.carrier.carrier(), result }
-    };
-    tried.into_iter().map(rate).collect()
 }
 
 fn print(trials: &[Trial], advice: &Advice, round_trip: Micros, json: bool, out: &mut Output) -> Outcome {

@@ -29,7 +29,7 @@ impl Check {
                     let (full, quick) = (counted(plan.run_count(), "run"), plan.quick().run_count());
                     writeln!(out, "{}: good, {full}, {quick} with --quick", source.name)?;
                 }
-                Err(failure) => refused.push(failure),
+                Err(error) => refused.push(Failure::from(error)),
             }
         }
         match refused.len() {

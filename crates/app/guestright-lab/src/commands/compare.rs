@@ -1,7 +1,7 @@
 //! `guestright-lab compare`: what differs between two results.
 
-use super::files;
 use anyhow::{Context, anyhow};
+use guestright_bench::folder;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_experiment::{Comparison, Evaluation, compare};
@@ -88,7 +88,7 @@ fn differs(comparison: &Comparison) -> bool {
 }
 
 fn read(folder: &Path) -> Result<Vec<Evaluation>, Failure> {
-    let path = folder.join(files::EVALUATION);
+    let path = folder.join(folder::EVALUATION);
     let hint = "name a folder that `guestright-lab run` or `guestright-lab report` wrote";
     let bytes = file::read(&path, BYTES_MAX).map_err(|error| Failure::config(error).hint(hint))?;
     let read = serde_json::from_slice(&bytes).with_context(|| format!("read {}", path.display()));

@@ -1,14 +1,14 @@
 //! `guestright-lab report`: figures and report again, from rows that are there.
 
-use super::files::{self, Finished, Printing};
+use super::files::{self, Printing};
 use super::plans;
-use super::record::{self, Record};
 use anyhow::{Context, anyhow};
+use guestright_bench::folder::{self, Finished, plan_folders};
+use guestright_bench::record::Record;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_experiment::{Plan, evaluate};
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Make the report of finished experiments again, without running them
@@ -46,46 +46,14 @@ impl Report {
         }
         check_with(&others, &finished)?;
         let mut names = BTreeSet::new();
-        if let Some(twice) = finished.iter().find(|one| !names.insert(files::name_of(&one.evaluation))) {
+        if let Some(twice) = finished.iter().find(|one| !names.insert(folder::name_of(&one.evaluation))) {
             let error = anyhow!("the plan {} has results in two of the folders", twice.record.plan.name);
             return Err(Failure::user(error).hint("`guestright-lab compare` puts two results side by side"));
         }
-        let folder = self.out.as_ref().unwrap_or(&self.folders[0]);
-        files::write_report(folder, &finished)?;
-        files::show(folder, &finished, self.printing, out)
+        let out_folder = self.out.as_ref().unwrap_or(&self.folders[0]);
+        folder::write_report(out_folder, &finished)?;
+        files::show(out_folder, &finished, self.printing, out)
     }
-}
-
-/// The folder itself, or those within it: where records are.
-pub(super) fn plan_folders(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    if folder.join(record::FILE).is_file() {
-        return Ok(vec![folder.to_owned()]);
-    }
-    let hint = "name a folder that `guestright-lab run` wrote";
-    let entries = std::fs::read_dir(folder).map_err(|error| {
-        let (kind, folder) = (error.kind(), folder.display());
-        let words = if kind == ErrorKind::NotFound {
-            anyhow!("there is no folder {folder}")
-        } else if kind == ErrorKind::NotADirectory {
-            anyhow!("{folder} is a file, not a folder")
-        } else {
-            anyhow!("cannot look into {folder}: {error}")
-        };
-        Failure::config(words).hint(hint)
-    })?;
-    let mut found = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(Failure::config)?.path();
-        if path.join(record::FILE).is_file() {
-            found.push(path);
-        }
-    }
-    if found.is_empty() {
-        let error = anyhow!("{} has no results: no {} in it", folder.display(), record::FILE);
-        return Err(Failure::config(error).hint(hint));
-    }
-    found.sort();
-    Ok(found)
 }
 
 /// Whoever names a plan means some of the rows.
@@ -107,7 +75,7 @@ fn again(folder: &Path, others: &[Plan]) -> Result<Finished, Failure> {
     let seeds = u32::try_from(record.seeds.len()).unwrap_or(u32::MAX);
     let plan = plan.with_seeds(seeds).with_context(|| format!("{} has too many seeds", folder.display()));
     let plan = plan.map_err(Failure::config)?;
-    let results = files::read_rows(folder, &plan, &record.digests)?;
+    let results = folder::read_rows(folder, &plan, &record.digests)?;
     let evaluation = evaluate(&plan, &results, record.platform);
     let rows = results.csv(&plan);
     Ok(Finished { evaluation, record, folder: folder.to_owned(), rows })

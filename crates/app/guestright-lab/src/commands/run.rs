@@ -3,16 +3,16 @@
 mod progress;
 
 use super::counted;
-use super::files::{self, Finished, Printing};
+use super::files::{self, Printing};
 use super::netns_worker;
 use super::plans::{self, Source};
-use super::record::{self, HostRecord, PlanRecord, Program, Record};
-use super::report::plan_folders;
-use super::table::hexadecimal;
 use anyhow::anyhow;
+use guestright_bench::folder::{self, Finished, plan_folders};
 use guestright_bench::kept::{KeptRows, Looked, ProgramId};
 use guestright_bench::netns::{self, Sockets};
 use guestright_bench::pool::{self, Done};
+use guestright_bench::record::{self, HostRecord, PlanRecord, Program, Record};
+use guestright_bench::table::hexadecimal;
 use guestright_bench::{BenchError, cost};
 use guestright_cli::failure::{Failure, INTERRUPTED, Outcome};
 use guestright_cli::output::Output;
@@ -196,9 +196,9 @@ impl Run {
         out: &mut Output,
     ) -> Outcome {
         file::make_folder(&self.out).map_err(Failure::config)?;
-        let (program, host) = (Program::this()?, HostRecord::this());
+        let (program, host) = (Program::this(option_env!("GUESTRIGHT_COMMIT"))?, HostRecord::this());
         let threads = self.threads.map_or(host.cores, usize::from);
-        let command = record::command_line(std::env::args_os().skip(1));
+        let command = record::command_line(crate::NAME, std::env::args_os().skip(1));
         let session = Session { options: self, command, program, host, threads, sender, receiver };
         let plans: Vec<(Source, Plan, Platform)> = plans
             .into_iter()
@@ -218,7 +218,7 @@ impl Run {
         // all is well.
         let of = plans.len();
         let tasks = plans.into_iter().zip(1..).map(|((source, plan, platform), number)| {
-            let path = self.out.join(files::folder_name(plan.name(), platform)).join(JOURNAL);
+            let path = self.out.join(folder::folder_name(plan.name(), platform)).join(JOURNAL);
             let looked = KeptRows::look(&path, &plan, session.program_id(), self.fresh)?;
             Ok(Task { source, plan, platform, looked, position: (number, of) })
         });
@@ -231,7 +231,7 @@ impl Run {
             journals.push(journal);
         }
         session.check_stopped(|| "before the report was written; all runs are kept".to_owned())?;
-        files::write_report(&self.out, &finished)?;
+        folder::write_report(&self.out, &finished)?;
         // Only now: until here an interruption could have wanted them.
         journals.into_iter().try_for_each(KeptRows::finish)?;
         let shown = files::show(&self.out, &finished, self.printing, out);
@@ -245,7 +245,7 @@ impl Run {
     fn show_others(&self, finished: &[Finished], out: &mut Output) -> Outcome {
         let folders = plan_folders(&self.out).unwrap_or_default();
         let names = folders.iter().filter_map(|folder| folder.file_name()?.to_str());
-        let is_other = |name: &&str| finished.iter().all(|one| files::name_of(&one.evaluation) != *name);
+        let is_other = |name: &&str| finished.iter().all(|one| folder::name_of(&one.evaluation) != *name);
         let others: Vec<&str> = names.filter(is_other).collect();
         if !others.is_empty() {
             let (others, folder) = (others.join(", "), self.out.display());
@@ -262,7 +262,7 @@ impl Session<'_> {
 
     /// Finished results of a whole plan are not replaced by fewer without a word.
     fn check_replaced(&self, plan: &Plan, platform: Platform) -> Outcome {
-        let folder = self.options.out.join(files::folder_name(plan.name(), platform));
+        let folder = self.options.out.join(folder::folder_name(plan.name(), platform));
         let Ok(found) = Record::read(&folder) else { return Ok(()) };
         let seeds = usize::try_from(plan.seeds()).unwrap_or(usize::MAX);
         let fewer = self.options.seeds.is_some() && seeds < found.seeds.len();
@@ -315,7 +315,7 @@ impl Session<'_> {
         let Task { source, plan, platform, looked, position: (number, of) } = task;
         let (mut kept, mut results) = looked.begin()?;
         let (all, missing) = (plan.run_count(), results.missing());
-        let name = files::folder_name(plan.name(), platform);
+        let name = folder::folder_name(plan.name(), platform);
         let label = if of > 1 { format!("{number} of {of}, {name}") } else { name.clone() };
         let folder = self.options.out.join(&name);
         // From this thread, which outlives it: the kernel ends it with the thread that started it.
@@ -328,7 +328,7 @@ impl Session<'_> {
         let seconds = progress.seconds();
         progress.clear();
         made?;
-        let (digests, rows) = files::write_rows(&folder, &plan, &results)?;
+        let (digests, rows) = folder::write_rows(&folder, &plan, &results)?;
         let record = Record {
             plan: PlanRecord::new(&source, &plan),
             platform,
@@ -367,7 +367,7 @@ impl Session<'_> {
         Task { source, plan, platform, looked, position }: &Task,
         out: &mut Output,
     ) -> Outcome {
-        let name = files::folder_name(plan.name(), *platform);
+        let name = folder::folder_name(plan.name(), *platform);
         let (all, missing) = (plan.run_count(), looked.results.missing());
         let folder = self.options.out.display();
         match &looked.afresh {

@@ -1,6 +1,5 @@
 //! `guestright-lab traffic`: arguments, and the two ends.
 
-mod figures;
 mod show;
 
 use anyhow::anyhow;

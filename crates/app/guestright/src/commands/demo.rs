@@ -1,21 +1,20 @@
 //! `guestright demo`: the whole community on this computer, in network namespaces.
 
-mod cast;
-mod chain;
-mod internet;
-mod report;
-mod stock;
-mod story;
-mod telephone;
-mod town;
+mod show;
 
+use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_cli::signals::Signals;
+use guestright_demo::{Cast, Event, Story, internet};
+use guestright_error::RunError;
 use guestright_netns::Sandbox;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -45,6 +44,8 @@ pub(crate) struct Demo {
 
 /// Tells the town the number of the process outside, for those who want to look around.
 const OUTSIDE: &str = "GUESTRIGHT_DEMO_OUTSIDE";
+/// Where everything of the demo is kept.
+const DIRECTORY: &str = "/run/guestright-demo";
 /// How long the town has to close down after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -53,12 +54,12 @@ impl Demo {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(Failure::network)?;
         if let Some(address) = self.internet {
-            return runtime.block_on(internet::serve(address, out));
+            return runtime.block_on(serve(address, out));
         }
         if Sandbox::inside() {
             Sandbox::prepare().map_err(Failure::network)?;
             let outside = std::env::var(OUTSIDE).unwrap_or_default();
-            return runtime.block_on(story::run(&self, &outside, out));
+            return runtime.block_on(self.tell(&outside, out));
         }
         let mode = Sandbox::probe().map_err(|error| {
             Failure::network(error).hint("`guestright doctor` says what else this computer needs")
@@ -71,6 +72,100 @@ impl Demo {
         // The town has said what went wrong.
         if status.success() { Ok(()) } else { std::process::exit(status.code().unwrap_or(1)) }
     }
+
+    /// Inside the sandbox: the whole story, and what it shows.
+    async fn tell(&self, outside: &str, out: &mut Output<'_>) -> Outcome {
+        let mut signals = Signals::register().map_err(Failure::network)?;
+        if !self.json {
+            writeln!(
+                out,
+                "A town of three households, on this computer's kernel, in namespaces of its own.\n"
+            )?;
+            out.flush()?;
+        }
+        let program = std::env::current_exe().map_err(Failure::network)?;
+        let mut teller = Teller { out: &mut *out, quiet: self.json, bar: None };
+        let mut watch = |event: Event<'_>| teller.event(event);
+        let mut story = Story::open(DIRECTORY.into(), program.clone(), self.interval_ms, &mut watch)?;
+        tokio::select! {
+            result = story.run() => result?,
+            () = signals.recv() => {
+                return Err(Failure::user(anyhow!("interrupted; the town is gone, and nothing is left of it")));
+            }
+        }
+        let (cast, report) = story.end();
+        if self.json {
+            writeln!(out, "{}", report.to_json())?;
+        } else {
+            show::print(&report, out)?;
+        }
+        out.flush()?;
+        if self.keep {
+            keep(&cast, &program, outside, out)?;
+            signals.recv().await;
+        }
+        if report.holds() {
+            return Ok(());
+        }
+        Err(Failure::user(anyhow!("the demo does not show what it should")))
+    }
+}
+
+/// Is the demo's Internet.
+async fn serve(address: SocketAddr, out: &mut Output<'_>) -> Outcome {
+    let listener = internet::listen(address).await?;
+    writeln!(out, "the Internet is at {address}")?;
+    out.flush()?;
+    Err(internet::serve(listener).await.into())
+}
+
+/// Says how to look around while the town goes on. The town's first process is the child of `unshare`, which is the
+/// child of the process outside.
+fn keep(cast: &Cast, program: &Path, outside: &str, out: &mut Output) -> Outcome {
+    let host = cast.namespace("v1")?;
+    let (program, directory) = (program.display(), cast.directory().display());
+    writeln!(out, "\nThe town goes on until Ctrl-C. To look around, in another terminal:\n")?;
+    writeln!(out, "  sudo nsenter --target $(pgrep -P $(pgrep -P {outside})) --all --wd=/ bash")?;
+    writeln!(out, "  ip netns exec {host} nft list table inet guestright")?;
+    writeln!(out, "  {program} ap status --config {directory}/team1/ap.toml")?;
+    writeln!(out, "  {program} home status --config {directory}/team1/home.toml")?;
+    Ok(out.flush()?)
+}
+
+/// Prints what happens, with a progress bar for downloads when somebody watches.
+struct Teller<'a, 'b> {
+    out: &'a mut Output<'b>,
+    quiet: bool,
+    bar: Option<ProgressBar>,
+}
+
+impl Teller<'_, '_> {
+    fn event(&mut self, event: Event<'_>) -> Result<(), RunError> {
+        if self.quiet {
+            return Ok(());
+        }
+        match event {
+            Event::Seen { at, text } => {
+                writeln!(self.out, "{:>5.1} s  {text}", at.as_secs_f64())?;
+                self.out.flush()?;
+            }
+            Event::Downloading { guest, counted, bytes } => {
+                self.bar.get_or_insert_with(|| bar(guest, bytes)).set_position(counted);
+            }
+            Event::DownloadEnded => self.bar.take().iter().for_each(ProgressBar::finish_and_clear),
+        }
+        Ok(())
+    }
+}
+
+fn bar(guest: &str, bytes: u64) -> ProgressBar {
+    let watched = std::io::stderr().is_terminal();
+    let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let style = ProgressStyle::with_template("         {msg} {bar:30} {bytes:>10} {bytes_per_sec:>12}");
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::with_draw_target(Some(bytes), target).with_style(style);
+    bar.set_message(format!("{guest:<9}"));
+    bar
 }
 
 /// Waits for the town. A signal from the keyboard reaches the town too; one that did not is passed on.

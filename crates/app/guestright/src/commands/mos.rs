@@ -1,23 +1,22 @@
 //! `guestright mos`: how good a call was, from a capture, or how good one would be.
 
-mod compute;
-mod csv;
-mod figures;
-mod json;
-mod page;
-mod read;
-mod table;
-mod words;
-
 use anyhow::anyhow;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use guestright_capture::{Report, SurveyConfig};
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_error::OrFail as _;
-use guestright_quality::{BufferConfig, Codec, DelaySensitivity, Interval};
+use guestright_quality::{BufferConfig, Codec, DelaySensitivity, Interval, Judge, Measured};
+use guestright_rating::read::{self, Progress, Surveyed};
+use guestright_rating::stated::Stated;
+use guestright_rating::{csv, json, page, table, words};
 use guestright_units::Micros;
-use std::path::PathBuf;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+
+/// Shorter files are read before anybody could look at a bar.
+const BAR_FROM: u64 = 16 << 20;
 
 /// Say how good the calls in a capture were, or how good a call would be
 ///
@@ -103,12 +102,58 @@ struct Without {
 impl Mos {
     pub(crate) fn run(self, out: &mut Output) -> Outcome {
         match &self.file {
-            None => compute::run(&self, out),
+            None => self.compute(out),
             Some(file) => self.survey(file, out),
         }
     }
 
-    fn survey(&self, file: &std::path::Path, out: &mut Output) -> Outcome {
+    /// Without a capture.
+    fn compute(&self, out: &mut Output) -> Outcome {
+        let stated = self.stated()?;
+        let judgement = stated.judge();
+        if self.json {
+            writeln!(out, "{:#}", stated.to_json(&judgement))?;
+        } else {
+            write!(out, "{}", stated.to_text(&judgement))?;
+        }
+        match judgement.conversation {
+            Ok(_) => Ok(()),
+            Err(unknown) => Err(Failure::user(anyhow!("no rating: {unknown}")).hint(format!(
+                "choose another codec than {}, or say what was really measured",
+                stated.codec.facts().name
+            ))),
+        }
+    }
+
+    fn stated(&self) -> Result<Stated, Failure> {
+        let codec = self.codec.ok_or_else(|| {
+            let known = Codec::ALL.map(|codec| codec.facts().name).join(", ");
+            Failure::user(anyhow!("without a capture a codec is needed"))
+                .hint(format!("give FILE, or --codec with one of {known}"))
+        })?;
+        let delay = self.delay_ms.ok_or_else(|| {
+            Failure::user(anyhow!("without a capture a delay is needed"))
+                .hint("give FILE, or --delay-ms with the network's one-way delay; 0 for none")
+        })?;
+        let without = &self.without;
+        let judge = Judge {
+            codec: Some(codec),
+            packet_ms: without.packet_ms.unwrap_or(20.0),
+            playout_ms: without.playout_ms.unwrap_or_else(|| self.buffer().delay().as_seconds() * 1e3),
+            sensitivity: without.sensitivity.unwrap_or_default(),
+            advantage: without.advantage.unwrap_or(0.0),
+        };
+        let measured = Measured {
+            network_loss: Some(without.loss.unwrap_or(0.0)),
+            dejitter_loss: without.dejitter_loss.unwrap_or(0.0),
+            burst_ratio: without.burst_ratio,
+            network_delay_ms: Some(delay),
+            delay_assumed: false,
+        };
+        Ok(Stated { codec, judge, measured, delay })
+    }
+
+    fn survey(&self, file: &Path, out: &mut Output) -> Outcome {
         let config = SurveyConfig {
             codec: self.codec,
             buffer: self.buffer(),
@@ -117,9 +162,10 @@ impl Mos {
             clock_error_ms: self.clock_error_ms,
             ..SurveyConfig::default()
         };
+        let sender = self.other_end.as_deref();
         let departures =
-            self.other_end.as_deref().map(|other| read::departures(other, &config)).transpose()?;
-        let read::Surveyed { report, mut notes } = read::survey(file, config, departures)?;
+            sender.map(|other| with_bar(|watch| read::departures(other, &config, watch))).transpose()?;
+        let Surveyed { report, mut notes } = with_bar(|watch| read::survey(file, config, departures, watch))?;
         notes.extend(words::file_notes(&report, self.other_end.is_some()));
         let name =
             if file.as_os_str() == "-" { "standard input".to_owned() } else { file.display().to_string() };
@@ -152,7 +198,27 @@ fn found_something(name: &str, report: &Report, notes: &[String]) -> Outcome {
     Err(Failure::user(anyhow!("no stream of RTP in {name}: {what}{notes}")).hint(hint))
 }
 
-fn save(path: &std::path::Path, text: &str) -> Outcome {
+/// Shows how far a file was read to whoever waits.
+fn with_bar<T>(read: impl FnOnce(&mut dyn FnMut(Progress)) -> T) -> T {
+    let mut shown: Option<ProgressBar> = None;
+    let result = read(&mut |progress| {
+        shown.get_or_insert_with(|| bar(progress.length)).set_position(progress.read);
+    });
+    if let Some(bar) = shown {
+        bar.finish_and_clear();
+    }
+    result
+}
+
+fn bar(length: u64) -> ProgressBar {
+    if length < BAR_FROM || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("reading {bar:40} {bytes} of {total_bytes}, {eta} left");
+    ProgressBar::new(length).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+fn save(path: &Path, text: &str) -> Outcome {
     std::fs::write(path, text).or_config(|| format!("write {}", path.display()))?;
     Ok(())
 }

@@ -1,27 +1,24 @@
 mod enrol;
 mod gateway;
 mod ikev2;
-pub(crate) mod invite;
+mod invite;
 mod life;
-mod name;
 mod phone;
 mod record;
 mod renew;
 pub(crate) mod renewal;
 mod whole;
 
-use crate::gateway_files::{self, GatewayFiles};
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::{self, PassphraseArgs};
 use guestright_cli::output::Output;
 use guestright_clock::Clock;
-use guestright_identity::{Certificate, IdentityError, KeyId, RevocationList, Role, SecretKey, Suite};
-use guestright_units::UnixSeconds;
+use guestright_identity::{Certificate, IdentityError, KeyId, Role, SecretKey, Suite};
+use guestright_team::directory::{Revoked, certificates, gateway, member_files, revocations, team_key};
+use guestright_team::{backup, directory, ike_access, name, way_home};
 use serde_json::json;
-use std::collections::BTreeMap;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Make a team, and keys for its members, access points and home
 ///
@@ -257,6 +254,11 @@ impl TeamArgs {
     fn key(&self) -> Result<SecretKey, Failure> {
         self.passphrase.read_secret(&team_key(&self.dir)).map_err(no_team)
     }
+
+    /// Puts keys on the team's revocation list, from now on.
+    fn revoke_keys(&self, keys: impl IntoIterator<Item = KeyId>) -> Result<Revoked, Failure> {
+        Ok(directory::revoke_keys(&self.dir, &self.key()?, keys)?)
+    }
 }
 
 fn live_suite(text: &str) -> Result<Suite, String> {
@@ -374,7 +376,7 @@ impl Add {
                 ))
             })?;
         guestright_keys::write_certificate(&certificate_path, &certificate).map_err(Failure::config)?;
-        let member = enrol::NewMember {
+        let member = way_home::NewMember {
             dir: &self.team.dir,
             name: &self.name,
             team: &team,
@@ -382,7 +384,9 @@ impl Add {
             certificate: &certificate,
         };
         let tunnel = reservation.map(|reserved| self.tunnel.enrol(reserved, member)).transpose()?;
-        let ike = ike.map(|gateway| gateway.enrol(&self.name, certificate.subject_id())).transpose()?;
+        let ike = ike
+            .map(|gateway| ikev2::Access::give(gateway, &self.name, certificate.subject_id()))
+            .transpose()?;
         Ok(Made { key_path, certificate_path, certificate, tunnel, ike })
     }
 
@@ -397,7 +401,7 @@ impl Add {
             );
         }
         renew::check_not_revoked(dir, name, certificate.subject_id())?;
-        if enrol::has_tunnel(dir, name)? {
+        if way_home::has_tunnel(dir, name)? {
             let show = enrol::Show::of(name, dir, self.tunnel.into_images(), self.json);
             return show.run(out);
         }
@@ -429,32 +433,9 @@ impl Add {
             ))
         })?;
         let team = self.team.key()?;
-        let member = enrol::NewMember { dir, name, team: &team, key: &key, certificate };
+        let member = way_home::NewMember { dir, name, team: &team, key: &key, certificate };
         reservation.map(|reserved| self.tunnel.enrol(reserved, member)).transpose()
     }
-}
-
-/// What was put on the team's revocation list.
-struct Revoked {
-    since: UnixSeconds,
-    /// The list's number.
-    sequence: u64,
-}
-
-/// Puts keys on the team's revocation list, from now on.
-fn revoke_keys(team: &TeamArgs, keys: impl IntoIterator<Item = KeyId>) -> Result<Revoked, Failure> {
-    let secret = team.key()?;
-    let now = Clock::start().now().unix_seconds();
-    let old = revocations(&team.dir)?;
-    let mut revoked: BTreeMap<_, UnixSeconds> =
-        old.as_ref().map(|list| list.revoked().clone()).unwrap_or_default();
-    for key in keys {
-        revoked.entry(key).or_insert(now);
-    }
-    let sequence = old.map_or(1, |list| list.sequence() + 1);
-    let list = RevocationList::issue(&secret, sequence, now, revoked).map_err(Failure::user)?;
-    guestright_keys::write_revocations(&team.dir.join("revocations"), &list).map_err(Failure::config)?;
-    Ok(Revoked { since: now, sequence })
 }
 
 /// One line of the list: name, certificate, whether it holds, and the phone if there is one.
@@ -464,7 +445,7 @@ impl List {
     fn run(self, out: &mut Output) -> Outcome {
         let revoked = revocations(&self.dir)?;
         let now = Clock::start().now().unix_seconds();
-        let addresses = enrol::addresses(&self.dir)?;
+        let addresses = way_home::addresses(&self.dir)?;
         let mut rows = Vec::new();
         for (name, certificate) in certificates(&self.dir)? {
             let list = revoked.as_ref().map_or(Ok(()), |list| list.check_certificate(&certificate, now));
@@ -514,10 +495,10 @@ impl Revoke {
         let OneArgs { name, team, json } = self.one;
         let (_, path) = member_files(&team.dir, &name);
         let certificate = guestright_keys::read_certificate(&path).map_err(Failure::config)?;
-        let Revoked { since, sequence } = revoke_keys(&team, [certificate.subject_id()])?;
+        let Revoked { since, sequence } = team.revoke_keys([certificate.subject_id()])?;
         let path = team.dir.join("revocations");
-        let by_ike = ikev2::revoke(&team.dir, &name, &since.to_string())?;
-        let has_tunnel = enrol::revoke(&team.dir, &name, &since.to_string())? || by_ike;
+        let by_ike = ike_access::revoke(&team.dir, &name, &since.to_string())?;
+        let has_tunnel = way_home::revoke(&team.dir, &name, &since.to_string())? || by_ike;
         let phone = phone::revoke(&team.dir, &name, &since.to_string())?;
         if json {
             let id = certificate.subject_id().to_string();
@@ -570,8 +551,8 @@ impl Backup {
 
 impl Restore {
     fn run(self, out: &mut Output) -> Outcome {
-        if whole::is_whole(&self.file)? {
-            let destinations = whole::Destinations { team: self.dir, home: self.home, ap: self.ap };
+        if backup::is_whole(&self.file)? {
+            let destinations = backup::Destinations { team: self.dir, home: self.home, ap: self.ap };
             return whole::restore(&self.file, &destinations, &self.passphrase, self.replace, self.json, out);
         }
         let dir = self.dir.unwrap_or_else(|| PathBuf::from("team"));
@@ -624,48 +605,6 @@ impl RoleName {
             Self::Home => Role::Home,
         }
     }
-}
-
-fn team_key(dir: &Path) -> PathBuf {
-    dir.join("team.key")
-}
-
-/// The team's gateway, if it has one.
-fn gateway(dir: &Path) -> Result<Option<GatewayFiles>, Failure> {
-    let directory = dir.join(gateway_files::DIRECTORY);
-    Ok(directory.exists().then(|| GatewayFiles::open(&directory)).transpose()?)
-}
-
-fn member_files(dir: &Path, name: &str) -> (PathBuf, PathBuf) {
-    (dir.join(format!("{name}.key")), dir.join(format!("{name}.cert")))
-}
-
-fn revocations(dir: &Path) -> Result<Option<RevocationList>, Failure> {
-    let path = dir.join("revocations");
-    if !path.exists() {
-        return Ok(None);
-    }
-    guestright_keys::read_revocations(&path).map(Some).map_err(Failure::config)
-}
-
-fn certificates(dir: &Path) -> Result<Vec<(String, Certificate)>, Failure> {
-    let entries = std::fs::read_dir(dir).with_context(|| format!("read {}", dir.display()));
-    let mut found = Vec::new();
-    for entry in entries.map_err(|error| {
-        let may_not = error
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|error| error.kind() == ErrorKind::PermissionDenied);
-        let hint = if may_not { "use sudo" } else { "make a team with `guestright team init`" };
-        Failure::config(error).hint(hint)
-    })? {
-        let path = entry.map_err(Failure::config)?.path();
-        if path.extension().is_some_and(|extension| extension == "cert") {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            found.push((name, guestright_keys::read_certificate(&path).map_err(Failure::config)?));
-        }
-    }
-    found.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(found)
 }
 
 fn no_team(failure: Failure) -> Failure {

@@ -1,7 +1,6 @@
 //! `guestright up`, `down`, `status` and `portal`: a visitor that stays on, in the background.
 
 mod begin;
-mod browser;
 mod daemon;
 
 use crate::commands::visit::status::print;
@@ -10,6 +9,7 @@ use crate::settings::{VisitSettings, beside, read, visit::FILE};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
+use guestright_host::visit::{background, browser};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -215,7 +215,7 @@ impl Down {
         // Killed, or not begun: what it has left behind is in its state directory.
         let settings: VisitSettings = read(&self.config.config)?;
         let state = beside(&self.config.config, &settings.state);
-        daemon::want(&state, false)?;
+        background::want(&state, false)?;
         let cleaned = guestright_host::visit::clean_up(&state)?;
         let word = if cleaned.switch {
             "the visitor's program was not running; the kill switch that it had left closed is open"

@@ -125,7 +125,7 @@ fn the_record_tells_how_the_rows_came_about() {
     assert!(
         record["host"]["cores"].as_u64() >= Some(1) && record["started"].as_str().unwrap().ends_with('Z')
     );
-    let digest = crate::commands::record::sha256(&bytes(home.path(), "rows.parquet"));
+    let digest = guestright_bench::record::sha256(&bytes(home.path(), "rows.parquet"));
     assert_eq!(record["digests"]["rows_parquet"], digest);
     let html = std::fs::read_to_string(home.path().join("report.html")).unwrap();
     assert!(html.contains("fake-plan/rows.csv") && !html.contains("<script"), "the report links to the rows");

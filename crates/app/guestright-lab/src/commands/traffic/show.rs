@@ -1,9 +1,9 @@
 //! What `guestright-lab traffic` prints.
 
-use super::figures::{SecondSums, csv_header, csv_row, table};
 use guestright_cli::failure::Failure;
 use guestright_cli::output::Output;
 use guestright_error::OrFail as _;
+use guestright_traffic::figures::{SecondSums, csv_header, csv_row, table};
 use guestright_traffic::{CallRow, Outcome, Plan};
 use serde_json::json;
 use std::collections::BTreeMap;

@@ -13,24 +13,18 @@ use guestright_channel::Credentials;
 use guestright_cli::failure::Failure;
 use guestright_cli::files::PassphraseArgs;
 use guestright_clock::Clock;
-use guestright_error::{Fault as _, RunError};
-use guestright_firewall as firewall;
+use guestright_host::examine::{
+    self, Look, PATIENCE, Port, clock, dhcp, dns, fault, is_listening, ports_are_free, rights, uplink,
+};
 use guestright_host::{HOME_PORT, HomeAddress, access_point, home, renewal};
 use guestright_identity::Role as Certified;
 use guestright_strongswan::Installation;
-use guestright_units::UnixSeconds;
-use guestright_wireguard::{Kernel, Support};
 use serde::de::DeserializeOwned;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-/// The bit of `CAP_NET_ADMIN` (capabilities(7)).
-const NET_ADMIN: u32 = 12;
 /// A certificate that ends within so many seconds is worth a word.
 const SOON: u64 = 30 * 86_400;
-/// Whoever is asked something on a network nearby has so long to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a computer can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -46,9 +40,6 @@ pub(super) enum Role {
     #[cfg(feature = "computer")]
     Call,
 }
-
-/// What is there, or what is wrong and what to do about it.
-type Look = Result<String, (String, String)>;
 
 impl Role {
     pub(super) fn in_words(self) -> &'static str {
@@ -111,38 +102,6 @@ pub(super) fn access_point(config: Option<&Path>, page: &mut Page<'_, '_>) -> Re
     page.add(Finding::of("the team's home", false, reachable(&settings.home)))
 }
 
-/// A DHCP server listens at UDP port 67. Which interfaces it serves only its own settings say.
-fn dhcp(interface: &str) -> Look {
-    if is_listening("udp", 67) {
-        return Ok("a server listens at UDP port 67".to_owned());
-    }
-    let to_do = format!(
-        "guests need addresses: for example `dnsmasq --interface={interface} --bind-interfaces \
-         --dhcp-range=10.73.0.10,10.73.0.200,1h`"
-    );
-    Err(("nobody listens at UDP port 67".to_owned(), to_do))
-}
-
-/// Asks the resolver that guests are given, for the root: whatever it answers, it answers.
-fn dns(address: Ipv4Addr) -> Look {
-    // RFC 1035, section 4.1: a header with one question, for the root's name servers.
-    const QUESTION: [u8; 17] = [0x67, 0x72, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1];
-    let ask = || {
-        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-        socket.set_read_timeout(Some(PATIENCE))?;
-        socket.connect((address, 53))?;
-        socket.send(&QUESTION)?;
-        socket.recv(&mut [0; 512])
-    };
-    match ask() {
-        Ok(_) => Ok(format!("a resolver answers at {address}")),
-        Err(error) => Err((
-            format!("no resolver answers at {address}: {error}"),
-            "guests ask the router for names: let dnsmasq or another resolver listen there".to_owned(),
-        )),
-    }
-}
-
 // A home.
 
 pub(super) fn team_home(config: Option<&Path>, page: &mut Page<'_, '_>) -> Result<(), Failure> {
@@ -181,64 +140,18 @@ pub(super) fn team_home(config: Option<&Path>, page: &mut Page<'_, '_>) -> Resul
     router(page)
 }
 
-fn uplink(interface: &str) -> Look {
-    firewall::require_interface(interface).map(|()| interface.to_owned()).map_err(|error| {
-        let known = firewall::interfaces().join(", ");
-        (error.to_string(), format!("name one of those that this computer has: {known}"))
-    })
-}
-
 /// What both ends of a tunnel need.
 fn tunnels(page: &mut Page<'_, '_>) -> Result<(), Failure> {
     page.add(Finding::of("rights", true, rights()))?;
     page.add(nftables())?;
     page.add(iproute())?;
-    let device = std::fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun");
-    let kernel = match Kernel::probe() {
-        Support::Yes => Ok("the kernel has it, and `wg` is there".to_owned()),
-        Support::No(reason) => {
-            let to_do = "this program carries the tunnel itself then, which is slower: install wireguard-tools, for a kernel \
-                         that has WireGuard";
-            Err((reason, to_do.to_owned()))
-        }
-    };
+    let kernel = examine::wireguard_of_kernel();
     let has_kernel = kernel.is_ok();
     page.add(Finding::of("WireGuard of the kernel", false, kernel))?;
-    let look = device.map(|_| "it can be opened".to_owned()).map_err(|error| {
-        let to_do = "load the module: modprobe tun; in a container, let it have the device".to_owned();
-        (format!("/dev/net/tun: {error}"), to_do)
-    });
-    page.add(Finding::of("TUN device", !has_kernel, look))
+    page.add(Finding::of("TUN device", !has_kernel, examine::tun_device()))
 }
 
 // What several of them need.
-
-/// A computer that thinks that it is earlier than this program was built has lost its time: certificates seem to be of the
-/// future to it.
-fn clock() -> Look {
-    let now = Clock::start().now().unix_seconds();
-    let built = std::env::current_exe().and_then(|program| program.metadata()?.modified());
-    let built = built.ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
-    let built = UnixSeconds(built.map_or(0, |built| built.as_secs()));
-    let to_do = "set it, best by a time service: timedatectl set-ntp true".to_owned();
-    if now >= built {
-        Ok(format!("it is {now}"))
-    } else {
-        Err((format!("it is {now}, before {built}"), to_do))
-    }
-}
-
-/// Whether this process may change the network.
-fn rights() -> Look {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let effective = effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
-    if effective >> NET_ADMIN & 1 == 1 {
-        return Ok("the network may be changed".to_owned());
-    }
-    let to_do = "run as root, or with CAP_NET_ADMIN, as the units in docs/systemd do".to_owned();
-    Err(("this user may not change the network".to_owned(), to_do))
-}
 
 /// The files of a key with its certificate.
 struct CertifiedKey<'a> {
@@ -284,50 +197,6 @@ fn certificate_of(
     page.add(Finding::of("its last day", false, look))
 }
 
-/// A port that a program wants to have.
-struct Port {
-    address: SocketAddr,
-    is_tcp: bool,
-}
-
-impl Port {
-    fn tcp(ip: std::net::IpAddr, port: u16) -> Self {
-        Self { address: SocketAddr::new(ip, port), is_tcp: true }
-    }
-
-    fn udp(ip: std::net::IpAddr, port: u16) -> Self {
-        Self { address: SocketAddr::new(ip, port), is_tcp: false }
-    }
-
-    fn try_out(&self) -> std::io::Result<()> {
-        if self.is_tcp {
-            TcpListener::bind(self.address).map(drop)
-        } else {
-            UdpSocket::bind(self.address).map(drop)
-        }
-    }
-
-    fn name(&self) -> String {
-        format!("{} {}", if self.is_tcp { "TCP" } else { "UDP" }, self.address)
-    }
-}
-
-/// Whether nobody else has them; a program of ours that runs has them itself.
-fn ports_are_free(ports: &[Port], runs: bool) -> Look {
-    let names: Vec<_> = ports.iter().map(Port::name).collect();
-    let names = names.join(", ");
-    if runs {
-        return Ok(format!("{names}: the program runs and has them"));
-    }
-    match ports.iter().find_map(|port| Some((port, port.try_out().err()?))) {
-        None => Ok(format!("{names} are free")),
-        Some((port, error)) => {
-            let to_do = "end what listens there (`ss -lnp` names it), or set another port".to_owned();
-            Err((format!("{}: {error}", port.name()), to_do))
-        }
-    }
-}
-
 fn reachable(home: &HomeAddress) -> Look {
     let to_do =
         "start it: guestright home; until then guests are served as `when_home_is_away` says".to_owned();
@@ -337,36 +206,7 @@ fn reachable(home: &HomeAddress) -> Look {
     look.map_err(|error| (format!("{home} does not answer: {error}"), to_do))
 }
 
-/// Whether anything in this network listens at a port, by the kernel's own table (proc(5), `/proc/net`).
-fn is_listening(protocol: &str, port: u16) -> bool {
-    let tables = [format!("/proc/net/{protocol}"), format!("/proc/net/{protocol}6")];
-    tables.iter().any(|table| has_port(&std::fs::read_to_string(table).unwrap_or_default(), port))
-}
-
-fn has_port(table: &str, port: u16) -> bool {
-    let local = table.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1)?.rsplit_once(':'));
-    local.map(|(_, port)| port).any(|found| u16::from_str_radix(found, 16) == Ok(port))
-}
-
 fn in_words(failure: &Failure) -> (String, String) {
     let to_do = failure.what_to_do().unwrap_or("correct what is named").to_owned();
     (failure.what(), to_do)
-}
-
-fn fault(error: &RunError) -> (String, String) {
-    (error.sentence(), error.hint().unwrap_or_else(|| "correct the setting".to_owned()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_port_is_found_in_the_kernels_table() {
-        let table = "  sl  local_address rem_address   st tx_queue\n\
-                     100: 00000000:0043 00000000:0000 07 00000000\n\
-                     101: 0100007F:0035 00000000:0000 07 00000000\n";
-        assert!(has_port(table, 67) && has_port(table, 53) && !has_port(table, 68));
-        assert!(!has_port("", 67));
-    }
 }

@@ -1,6 +1,5 @@
 //! Keys and certificates of the team, by the program's own commands.
 
-use crate::commands::team::invite::{self, Code};
 use crate::commands::team::{is_name, renewal};
 use crate::gateway_files;
 use anyhow::anyhow;
@@ -10,6 +9,7 @@ use guestright_cli::output::Output;
 use guestright_identity::Role;
 use guestright_setup::{GatewayWork, TeamChoice, TeamWork};
 use guestright_system::{Maker, Owners};
+use guestright_team::invitation::{self, Code};
 use std::path::Path;
 use tracing::level_filters::LevelFilter;
 
@@ -78,14 +78,14 @@ fn found(directory: &Path, members: &[String], has_home: bool, gateway: Option<&
         command(&[&add[..], way_home, &["--", name]].concat(), out)?;
     }
     let team = guestright_keys::read_secret(&directory.join("team.key"), || None).map_err(Failure::config)?;
-    let list = invite::empty_list(&team)?;
+    let list = invitation::empty_list(&team)?;
     guestright_keys::write_revocations(&directory.join("revocations"), &list).map_err(Failure::config)
 }
 
 fn join(directory: &Path, code: &str, has_home: bool) -> Outcome {
     let code = read(code)?;
     let roles = if has_home { &[Role::AccessPoint, Role::Home][..] } else { &[Role::AccessPoint] };
-    let membership = invite::join(&code, roles)?;
+    let membership = invitation::join(&code, roles)?;
     let mut rng = guestright_clock::rng();
     for (key, certificate) in &membership.keys {
         let name = if certificate.role() == Role::Home { "home" } else { "router" };

@@ -351,7 +351,7 @@ pub(super) fn revoke(dir: &Path, name: &str, since: &str) -> Result<Revoked, Fai
 
 /// Nothing is left of it here.
 pub(super) fn forget(dir: &Path, name: &str) -> Result<(), Failure> {
-    super::renewal::remove(&record_path(dir, name))
+    Ok(super::renewal::remove(&record_path(dir, name))?)
 }
 
 impl Revoked {

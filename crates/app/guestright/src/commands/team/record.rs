@@ -3,18 +3,16 @@
 //! The founder makes members' keys, so the founder's computer can sign for them, as long as the keys are still there.
 
 use crate::gateway_files::{self, GatewayFiles};
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
-use guestright_clock::Clock;
-use guestright_directory::{Address, Statement};
-use guestright_identity::{Certificate, Role, SecretKey};
+use guestright_directory::Address;
+use guestright_identity::Role;
+use guestright_team::directory::{certificates, member_files};
+use guestright_team::home_record::{home, write};
 use guestright_units::UnixSeconds;
 use serde_json::json;
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Sign anew where members' home is, so that others can call them
 ///
@@ -48,8 +46,8 @@ impl Record {
                 .hint(format!("guestright team member add home --role home --dir {dir}")));
         };
         let mut signed = Vec::new();
-        for (name, certificate) in super::certificates(&self.dir)? {
-            let (key, _) = super::member_files(&self.dir, &name);
+        for (name, certificate) in certificates(&self.dir)? {
+            let (key, _) = member_files(&self.dir, &name);
             if !self.names.is_empty() && !self.names.contains(&name) {
                 continue;
             }
@@ -77,70 +75,4 @@ impl Record {
         }
         Ok(())
     }
-}
-
-/// The certificate of the team's home: of several that hold, the newest.
-pub(super) fn home(dir: &Path) -> Result<Option<Certificate>, Failure> {
-    let now = Clock::start().now().unix_seconds();
-    let revoked = super::revocations(dir)?;
-    let holds = |certificate: &Certificate| {
-        let list = revoked.as_ref().map_or(Ok(()), |list| list.check_certificate(certificate, now));
-        certificate.check(Role::Home, now).and(list).is_ok()
-    };
-    let homes = super::certificates(dir)?.into_iter().map(|(_, certificate)| certificate);
-    Ok(homes.filter(holds).max_by_key(Certificate::not_before))
-}
-
-/// Where a member's record says that its home is.
-pub(super) fn addresses(files: &GatewayFiles, name: &str) -> Result<Vec<Address>, Failure> {
-    let path = files.record_path(name);
-    let bytes = guestright_keys::read_to_limit(&path, guestright_directory::Record::LEN_MAX)
-        .map_err(Failure::config)?;
-    let record = guestright_directory::Record::parse(&bytes)
-        .with_context(|| format!("read {}", path.display()))
-        .map_err(Failure::config)?;
-    Ok(record.statement().addresses.clone())
-}
-
-/// Signs a member's record and writes it into the gateway's directory; returns the second until which it counts.
-pub(super) fn write(
-    files: &GatewayFiles,
-    home: &Certificate,
-    addresses: &[Address],
-    name: &str,
-    key: &SecretKey,
-    certificate: &Certificate,
-) -> Result<UnixSeconds, Failure> {
-    let now = Clock::start().now().unix_seconds();
-    let addresses = if addresses.is_empty() {
-        vec![gateway_files::link_address(&files.endpoint).map_err(Failure::config)?]
-    } else {
-        addresses.to_vec()
-    };
-    let not_after = now
-        .plus(guestright_directory::Record::LIFE_MAX - 1)
-        .min(certificate.not_after())
-        .min(home.not_after());
-    let statement = Statement {
-        home: home.subject_id(),
-        home_team: home.team_id(),
-        addresses,
-        sequence: now.0,
-        not_before: now,
-        not_after,
-    };
-    let record = guestright_directory::Record::sign(key, certificate, statement)
-        .with_context(|| format!("sign where the home of {name} is"))
-        .map_err(Failure::config)?;
-    let path = files.record_path(name);
-    let replace = |path: &Path| -> std::io::Result<()> {
-        let beside = path.with_extension("record.new");
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
-        file.write_all(record.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&beside, path)
-    };
-    replace(&path).with_context(|| format!("write {}", path.display())).map_err(Failure::config)?;
-    Ok(not_after)
 }

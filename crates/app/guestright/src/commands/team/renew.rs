@@ -1,16 +1,18 @@
 //! `guestright team member renew`, `remove` and `replace`: another life, no place any more, another device.
 
+pub(super) use guestright_team::directory::{certificate_of, check_not_revoked};
+
 use super::life::LifeArgs;
-use super::renewal::remove;
-use super::{Add, OneArgs, TeamArgs, enrol, ikev2, member_files, name::normal, phone, record};
-use crate::gateway_files::GatewayFiles;
-use anyhow::anyhow;
+use super::{Add, OneArgs, TeamArgs, enrol, ikev2, member_files, phone};
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_clock::Clock;
-use guestright_identity::{Certificate, IdentityError, KeyId, Role, SecretKey};
+use guestright_identity::{Certificate, KeyId, Role};
+use guestright_team::directory::{gateway, remove};
+use guestright_team::ike_access;
+use guestright_team::name::normal;
+use guestright_team::way_home::{self, forget_at_gateway, renew_at_gateway};
 use serde_json::json;
-use std::path::Path;
 
 /// Give members, access points or homes a certificate with another life, for the keys that they have
 ///
@@ -62,29 +64,6 @@ pub(super) struct Replace {
     json: bool,
 }
 
-/// The certificate of somebody who was added.
-pub(super) fn certificate_of(dir: &Path, name: &str) -> Result<Certificate, Failure> {
-    let (_, path) = member_files(dir, name);
-    if !super::is_name(name) || !path.exists() {
-        return Err(Failure::config(anyhow!("nobody was added as {name:?}"))
-            .hint(format!("`guestright team member list --dir {}` shows who was", dir.display())));
-    }
-    guestright_keys::read_certificate(&path).map_err(Failure::config)
-}
-
-/// Refuses a key that is on the team's list.
-pub(super) fn check_not_revoked(dir: &Path, name: &str, id: KeyId) -> Result<(), Failure> {
-    let now = Clock::start().now().unix_seconds();
-    let list = super::revocations(dir)?;
-    match list.map_or(Ok(()), |list| list.check(id, now)) {
-        Err(IdentityError::Revoked { since }) => {
-            Err(Failure::config(anyhow!("{name}'s key was revoked at {since}"))
-                .hint(format!("a new key gets a new certificate: guestright team member replace {name}")))
-        }
-        _ => Ok(()),
-    }
-}
-
 impl Renew {
     pub(super) fn run(self, out: &mut Output) -> Outcome {
         let dir = &self.team.dir;
@@ -105,7 +84,7 @@ impl Renew {
                 true => Some(guestright_keys::read_secret(&key_path, || None).map_err(Failure::config)?),
                 false => None,
             };
-            let of_gateway = match super::gateway(dir)? {
+            let of_gateway = match gateway(dir)? {
                 Some(files) if certificate.role() == Role::Member => {
                     renew_at_gateway(dir, &files, name, &team, key.as_ref(), &certificate)?
                 }
@@ -134,61 +113,13 @@ impl Renew {
     }
 }
 
-/// Renews what the home has of a member. Says whether there is anything.
-fn renew_at_gateway(
-    dir: &Path,
-    files: &GatewayFiles,
-    name: &str,
-    team: &SecretKey,
-    key: Option<&SecretKey>,
-    certificate: &Certificate,
-) -> Result<bool, Failure> {
-    let _lock = files.lock()?;
-    let Some(mut peer) = files.peer_file(name)? else { return Ok(false) };
-    peer.certificate = enrol::digest_of(certificate);
-    let (_, delegate_path) = files.delegate_paths(name);
-    if peer.delegation.is_some() && delegate_path.exists() {
-        let delegate = guestright_keys::read_certificate(&delegate_path).map_err(Failure::config)?;
-        let (from, to) = (certificate.not_before(), certificate.not_after());
-        let renewed = Certificate::issue(team, delegate.subject(), Role::Member, from, to);
-        guestright_keys::write_certificate(&delegate_path, &renewed).map_err(Failure::config)?;
-        if let Some(key) = key {
-            let terms = peer.delegation()?.map(|delegation| delegation.terms().clone());
-            if let Some(terms) = terms {
-                peer.set_delegation(&enrol::delegate_again(key, delegate.subject(), terms, from)?);
-            }
-        }
-    }
-    files.write_peer(name, &peer)?;
-    if let (Some(key), Some(home)) = (key, record::home(dir)?)
-        && files.record_path(name).exists()
-    {
-        record::write(files, &home, &record::addresses(files, name)?, name, key, certificate)?;
-    }
-    Ok(true)
-}
-
-/// What a member had at the gateway: all of it goes.
-fn forget_at_gateway(dir: &Path, name: &str) -> Result<bool, Failure> {
-    let Some(files) = super::gateway(dir)? else { return Ok(false) };
-    let _lock = files.lock()?;
-    let (key, certificate) = files.delegate_paths(name);
-    let peer = files.path().join(format!("{name}.toml"));
-    let ike = crate::ike_files::path(&files, name);
-    let had = peer.exists() || ike.exists();
-    for path in [peer, key, certificate, files.record_path(name), ike] {
-        remove(&path)?;
-    }
-    Ok(had)
-}
-
 /// Revokes first, then removes: whatever happens in between, the old key is of no use.
 fn revoke_and_forget(team: &TeamArgs, name: &str) -> Result<(KeyId, bool), Failure> {
     let certificate = certificate_of(&team.dir, name)?;
-    let since = super::revoke_keys(team, [certificate.subject_id()])?.since.to_string();
+    let since = team.revoke_keys([certificate.subject_id()])?.since.to_string();
     // The home may have this gateway/ as a link to ours, and read it in between.
-    ikev2::revoke(&team.dir, name, &since)?;
-    enrol::revoke(&team.dir, name, &since)?;
+    ike_access::revoke(&team.dir, name, &since)?;
+    way_home::revoke(&team.dir, name, &since)?;
     // At once if the home runs here, else with the list.
     phone::revoke(&team.dir, name, &since)?;
     phone::forget(&team.dir, name)?;

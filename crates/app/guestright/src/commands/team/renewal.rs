@@ -1,7 +1,8 @@
 //! `guestright team renewal`: the key by which the home renews certificates.
 
+pub(super) use guestright_team::directory::remove;
+
 use super::{TeamArgs, life};
-use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files;
 use guestright_cli::output::Output;
@@ -138,7 +139,7 @@ impl Revoke {
                 .hint("there is no renewing key to revoke; `guestright team renewal init` makes one")
         })?;
         let id = warrant.renewing().id();
-        let since = super::revoke_keys(&self.team, [id])?.since;
+        let since = self.team.revoke_keys([id])?.since;
         // On the list first: what is left of the key then harms nobody.
         for path in [&key_path, &warrant_path] {
             remove(path)?;
@@ -157,15 +158,5 @@ impl Revoke {
         )?;
         writeln!(out, "then give everybody another certificate: guestright team member renew NAME")?;
         Ok(())
-    }
-}
-
-/// Removes a file, unless it is gone.
-pub(super) fn remove(path: &Path) -> Result<(), Failure> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Failure::config(anyhow!("remove {}: {error}", path.display())))
-        }
-        _ => Ok(()),
     }
 }

@@ -1,0 +1,226 @@
+//! Where plans come from: files, folders, and the program itself.
+
+use guestright_error::{OrFail as _, RunError};
+use guestright_experiment::{Mistake, Plan, PlanError, Testbed};
+use guestright_results::file;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+/// What to do about a mistake.
+pub const MISTAKE_HINT: &str = "mend the lines above; `guestright-lab list --testbeds` shows every setting and \
+    metric, and docs/adding-an-experiment.md how plans are written";
+/// The most plans that one folder gives.
+const PLANS_MAX: usize = 1_000;
+/// Names that files beside the plans' folders have.
+const TAKEN: [&str; 2] = [crate::folder::EVALUATION, crate::folder::REPORT];
+/// How deep folders are looked into.
+const DEPTH_MAX: usize = 8;
+/// The most characters of a line that are shown.
+const SHOWN_MAX: usize = 120;
+
+/// The text of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// A path, or the name of one that is built in.
+    pub name: String,
+    pub text: String,
+}
+
+/// Every testbed, by the name that plans use: the simulator's, and what measures this computer.
+pub fn testbeds() -> &'static [&'static dyn Testbed] {
+    static ALL: LazyLock<Vec<&'static dyn Testbed>> = LazyLock::new(|| {
+        let own: &dyn Testbed = &crate::cost::Cost;
+        guestright_world::testbeds().iter().copied().chain([own]).collect()
+    });
+    &ALL
+}
+
+/// Plans that are built in, by name: `("paper-a/table-2", "…")`.
+pub fn sources(built_in: &[(&str, &str)]) -> Vec<Source> {
+    built_in.iter().map(|(name, text)| source(name, text)).collect()
+}
+
+/// The plans that these words mean, each once, in their order.
+///
+/// # Errors
+/// There are none, or they cannot be read.
+pub fn find(words: &[String], built_in: &[(&str, &str)]) -> Result<Vec<Source>, RunError> {
+    let mut found: Vec<Source> = Vec::new();
+    for word in words {
+        for source in find_one(word, built_in)? {
+            if !found.contains(&source) {
+                found.push(source);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A file, what a folder has, or what is built in under a name or within it.
+fn find_one(word: &str, built_in: &[(&str, &str)]) -> Result<Vec<Source>, RunError> {
+    let path = Path::new(word);
+    if path.is_file() {
+        return Ok(vec![read(path)?]);
+    }
+    if path.is_dir() {
+        let mut paths = Vec::new();
+        collect(path, 0, &mut paths)?;
+        paths.sort();
+        if !paths.is_empty() {
+            return paths.iter().map(|path| read(path)).collect();
+        }
+    }
+    let name = word.trim_end_matches('/');
+    let name = name.strip_suffix(".toml").unwrap_or(name);
+    let name = name.strip_prefix("experiments/").unwrap_or(name);
+    let within = format!("{name}/");
+    let fits = |plan: &&(&str, &str)| plan.0 == name || plan.0.starts_with(&within) || name == "experiments";
+    let found: Vec<Source> = built_in.iter().filter(fits).map(|(name, text)| source(name, text)).collect();
+    if found.is_empty() && path.is_dir() {
+        let error = format!("the folder {word} has no .toml files");
+        return Err(RunError::config(error).with_hint("a plan is a file whose name ends in .toml"));
+    }
+    if found.is_empty() {
+        let hint = "name a file or a folder with plans, or one of those that `guestright-lab list` shows";
+        let failure = if path.extension().is_some() || path.is_absolute() || word.starts_with('.') {
+            RunError::config(format!("there is no file {word}, and no built-in plan of this name"))
+        } else {
+            RunError::user(format!("there is no plan {word}"))
+        };
+        return Err(failure.with_hint(hint));
+    }
+    Ok(found)
+}
+
+fn source(name: &str, text: &str) -> Source {
+    Source { name: name.to_owned(), text: text.to_owned() }
+}
+
+fn collect(folder: &Path, depth: usize, paths: &mut Vec<PathBuf>) -> Result<(), RunError> {
+    for entry in std::fs::read_dir(folder).or_config(|| format!("look into {}", folder.display()))? {
+        let path = entry.map_err(RunError::config)?.path();
+        if path.is_dir() && !path.is_symlink() && depth < DEPTH_MAX {
+            collect(&path, depth + 1, paths)?;
+        } else if path.extension().is_some_and(|extension| extension == "toml") && path.is_file() {
+            paths.push(path);
+        }
+        if paths.len() > PLANS_MAX {
+            let error = format!("{} has more than {PLANS_MAX} plans", folder.display());
+            return Err(RunError::config(error).with_hint("name a folder within it, or single files"));
+        }
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<Source, RunError> {
+    let hint = "a plan is a small text in TOML; `guestright-lab list` shows those that are built in";
+    let bytes = file::read(path, Plan::TEXT_MAX as u64);
+    let bytes = bytes.map_err(|error| RunError::config(error).with_hint(hint))?;
+    let text = String::from_utf8(bytes);
+    let text =
+        text.map_err(|_| RunError::config(format!("{} is no text", path.display())).with_hint(hint))?;
+    Ok(Source { name: path.display().to_string(), text })
+}
+
+impl Source {
+    /// The plan.
+    ///
+    /// # Errors
+    /// Its mistakes, line by line.
+    pub fn parse(&self) -> Result<Plan, RunError> {
+        let plan = Plan::parse(&self.text, testbeds());
+        let plan = plan.map_err(|error| self.refusal(&error))?;
+        if TAKEN.contains(&plan.name()) {
+            let error =
+                format!("{}: `name` cannot be {}, the name of a file of results", self.name, plan.name());
+            return Err(RunError::config(error).with_hint("give the plan another `name`"));
+        }
+        Ok(plan)
+    }
+
+    /// What is wrong, line by line, as compilers say it.
+    fn refusal(&self, error: &PlanError) -> RunError {
+        let count = error.mistakes.len();
+        let mut text = match count {
+            1 => format!("{} has a mistake", self.name),
+            _ => format!("{} has {count} mistakes", self.name),
+        };
+        for mistake in &error.mistakes {
+            let Mistake { line, column, problem } = mistake;
+            let _ = write!(text, "\n{}:{line}:{column}: {problem}", self.name);
+            if let Some(shown) = self.text.lines().nth(line.saturating_sub(1)) {
+                text.push_str(&pointed(*line, *column, shown));
+            }
+        }
+        RunError::config(text).with_hint(MISTAKE_HINT)
+    }
+}
+
+/// A line with its number, and a caret below the character that is meant.
+fn pointed(line: usize, column: usize, text: &str) -> String {
+    // Of a long line the part around the place.
+    let first = column.saturating_sub(SHOWN_MAX * 2 / 3);
+    let shown: String =
+        text.chars().skip(first).take(SHOWN_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let margin = " ".repeat(line.to_string().len());
+    let before = " ".repeat(column.saturating_sub(1).saturating_sub(first));
+    format!("\n  {line} | {}\n  {margin} | {before}^", shown.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use guestright_error::Fault as _;
+
+    const PLANS: &[(&str, &str)] =
+        &[("paper-a/table-2", "two"), ("paper-a/figure-4", "four"), ("paper-ab", "ab")];
+
+    fn names(word: &str) -> Vec<String> {
+        find_one(word, PLANS).unwrap().into_iter().map(|source| source.name).collect()
+    }
+
+    #[test]
+    fn a_name_means_a_plan_or_those_within_a_folder() {
+        assert_eq!(names("paper-a"), ["paper-a/table-2", "paper-a/figure-4"]);
+        assert_eq!(names("paper-a/table-2"), ["paper-a/table-2"]);
+        assert_eq!(names("experiments/paper-a/table-2.toml"), ["paper-a/table-2"]);
+        assert_eq!(names("paper-ab/"), ["paper-ab"]);
+        assert_eq!(names("experiments").len(), 3);
+        let error = find_one("paper", PLANS).unwrap_err();
+        let error = format!("{error} {}", error.hint().unwrap_or_default());
+        assert!(error.contains("no plan paper") && error.contains("lab list"), "{error}");
+    }
+
+    #[test]
+    fn a_file_wins_and_a_folder_without_plans_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(path("deep/er")).unwrap();
+        std::fs::write(path("deep/er/b.toml"), "b").unwrap();
+        std::fs::write(path("deep/a.toml"), "a").unwrap();
+        std::fs::write(path("deep/notes.md"), "no plan").unwrap();
+        let texts = |word: PathBuf| -> Vec<String> {
+            let found = find_one(word.to_str().unwrap(), PLANS).unwrap();
+            found.into_iter().map(|source| source.text).collect()
+        };
+        assert_eq!(texts(path("deep")), ["a", "b"]);
+        assert_eq!(texts(path("deep/er/b.toml")), ["b"]);
+        std::fs::create_dir(path("empty")).unwrap();
+        let error = find_one(path("empty").to_str().unwrap(), PLANS).unwrap_err().to_string();
+        assert!(error.contains("/empty has no .toml files"), "{error}");
+    }
+
+    #[test]
+    fn the_character_that_is_meant_has_a_caret_below_it() {
+        assert_eq!(
+            pointed(7, 5, "a\tb = 1"),
+            "\n  7 | a b = 1\n  7 |     ^".replacen("\n  7 |     ^", "\n    |     ^", 1)
+        );
+        let long = format!("{}X{}", "a".repeat(500), "b".repeat(500));
+        let text = pointed(12, 501, &long);
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        assert_eq!(lines[0].find('X'), lines[1].find('^'), "{text}");
+        assert!(lines[0].len() < 140);
+    }
+}

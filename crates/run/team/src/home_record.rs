@@ -1,0 +1,81 @@
+//! Members' words on where their home is, for others who call them (design note 0004, section 4).
+
+use crate::directory::{certificates, revocations};
+use guestright_clock::Clock;
+use guestright_directory::{Address, Record, Statement};
+use guestright_error::{OrFail as _, RunError};
+use guestright_host::gateway_files::{self, GatewayFiles};
+use guestright_identity::{Certificate, Role, SecretKey};
+use guestright_units::UnixSeconds;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// The certificate of the team's home: of several that hold, the newest.
+///
+/// # Errors
+/// Certificates or the list of what is revoked cannot be read.
+pub fn home(dir: &Path) -> Result<Option<Certificate>, RunError> {
+    let now = Clock::start().now().unix_seconds();
+    let revoked = revocations(dir)?;
+    let holds = |certificate: &Certificate| {
+        let list = revoked.as_ref().map_or(Ok(()), |list| list.check_certificate(certificate, now));
+        certificate.check(Role::Home, now).and(list).is_ok()
+    };
+    let homes = certificates(dir)?.into_iter().map(|(_, certificate)| certificate);
+    Ok(homes.filter(holds).max_by_key(Certificate::not_before))
+}
+
+/// Where a member's record says that its home is.
+///
+/// # Errors
+/// It cannot be read.
+pub fn addresses(files: &GatewayFiles, name: &str) -> Result<Vec<Address>, RunError> {
+    let path = files.record_path(name);
+    let bytes = guestright_keys::read_to_limit(&path, Record::LEN_MAX).map_err(RunError::config)?;
+    let record = Record::parse(&bytes).or_config(|| format!("read {}", path.display()))?;
+    Ok(record.statement().addresses.clone())
+}
+
+/// Signs a member's record and writes it into the gateway's directory; returns the second until which it counts.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write(
+    files: &GatewayFiles,
+    home: &Certificate,
+    addresses: &[Address],
+    name: &str,
+    key: &SecretKey,
+    certificate: &Certificate,
+) -> Result<UnixSeconds, RunError> {
+    let now = Clock::start().now().unix_seconds();
+    let addresses = if addresses.is_empty() {
+        vec![gateway_files::link_address(&files.endpoint).map_err(RunError::config)?]
+    } else {
+        addresses.to_vec()
+    };
+    let not_after = now.plus(Record::LIFE_MAX - 1).min(certificate.not_after()).min(home.not_after());
+    let statement = Statement {
+        home: home.subject_id(),
+        home_team: home.team_id(),
+        addresses,
+        sequence: now.0,
+        not_before: now,
+        not_after,
+    };
+    let record = Record::sign(key, certificate, statement)
+        .or_config(|| format!("sign where the home of {name} is"))?;
+    let path = files.record_path(name);
+    let replace = |path: &Path| -> std::io::Result<()> {
+        let beside = path.with_extension("record.new");
+        let mut file =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+        file.write_all(record.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&beside, path)
+    };
+    replace(&path).or_config(|| format!("write {}", path.display()))?;
+    Ok(not_after)
+}

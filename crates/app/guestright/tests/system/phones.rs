@@ -251,6 +251,11 @@ fn hostapds_settings_are_printed_with_one_secret_and_only_where_phones_join() {
     }
     assert_eq!(print("--interface wlan1 --channel 36 --country DE"), text, "the secret is made once");
     assert!(print("--add").contains("\nbss=wlan0\n"));
+    // Phones of another team find it by Passpoint, too, if it says so.
+    let other = "09".repeat(24);
+    let announced = print(&format!("--team {other}"));
+    let realms = announced.lines().find(|line| line.starts_with("nai_realm=")).unwrap();
+    assert!(realms.contains(&format!(";{other}.guestright.alt,13")), "{realms}");
     // OpenWrt's form, read back.
     let uci = print("--openwrt --radio radio1");
     let document = guestright_uci::Document::parse(&uci).unwrap();

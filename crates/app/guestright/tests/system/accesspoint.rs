@@ -225,13 +225,16 @@ fn status_tells_a_program_everything_in_json() {
             "layers",
             "left_while_away",
             "mended",
+            "phones",
             "refused",
             "sessions",
+            "splash",
             "team",
             "trouble",
             "undelivered"
         ]
     );
+    assert_eq!((&status["phones"], &status["splash"]), (&Value::Null, &Value::Null), "they are off");
     let open = ["class", "counted", "ip", "mac", "member", "open", "signed", "started", "team", "tunnel"];
     let served = session(&status, &ip);
     assert_eq!(names(&served), open);

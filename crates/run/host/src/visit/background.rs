@@ -2,12 +2,12 @@
 
 use crate::control::{self, Question};
 use crate::visit::{Ended, Settings, stay_on};
-use crate::{Stop, notify};
+use crate::{Stop, notify, private};
 use guestright_channel::Credentials;
 use guestright_error::{OrFail as _, RunError};
 use serde_json::{Value, json};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -116,8 +116,7 @@ fn off_file(state: &Path) -> PathBuf {
 /// # Errors
 /// The state directory cannot be written to.
 pub fn want(state: &Path, on: bool) -> Result<(), RunError> {
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state);
-    made.or_config(|| format!("make {}", state.display()))?;
+    private::make_directory(state)?;
     let file = off_file(state);
     let done = match (on, std::fs::remove_file(&file)) {
         (false, _) => std::fs::write(&file, ""),

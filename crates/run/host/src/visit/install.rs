@@ -1,11 +1,11 @@
 //! A visitor's files where they stay, and its unit where systemd finds it.
 
 use super::background::group_id;
-use crate::{HomeAddress, system_command};
+use crate::{HomeAddress, private, system_command};
 use guestright_error::{OrFail as _, RunError};
 use guestright_identity::Certificate;
 use guestright_tunnel::wireguard::{Config, Host};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use zeroize::Zeroizing;
@@ -67,8 +67,7 @@ impl MemberFiles {
         if is_renewed {
             files.retain(|(file, _)| *file != renewed);
         }
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
-        made.or_config(|| format!("make {}", directory.display()))?;
+        private::make_directory(&directory)?;
         for (file, bytes) in &files {
             guestright_keys::replace_private(file, bytes).map_err(RunError::config)?;
         }

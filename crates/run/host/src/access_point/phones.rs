@@ -8,7 +8,7 @@
 //!
 //! All these sockets are on loopback, for RADIUS hides little and proves less. hostapd asks because a station wants it to, so
 //! what it asks is strangers' doing: datagrams wait in two queues with limits, those of stations whose home has answered
-//! first, and all of this together has a share of the loop's time ([`SHARE`]).
+//! first, and all of this together has a share of the loop's time (`SHARE`).
 
 mod asked;
 mod secret;

@@ -1,15 +1,15 @@
 //! Phones that join Wi-Fi by their certificates: what access points ask, carried to the home that knows, and answered where
 //! that is this one (design note 0014).
 //!
-//! An access point of the own team asks about a phone of any team ([`Phones::ask`]), and gets what the phone's home says
-//! ([`Phones::poll_answer`]). Questions about other teams' phones go over the links between homes; those of other teams'
-//! access points come in there ([`Phones::handle_frame`]). Phones of the own team are the [`Household`]'s.
+//! An access point of the own team asks about a phone of any team (`Phones::ask`), and gets what the phone's home says
+//! (`Phones::poll_answer`). Questions about other teams' phones go over the links between homes; those of other teams'
+//! access points come in there (`Phones::handle_frame`). Phones of the own team are the `Household`'s.
 //!
 //! A team whose home nobody here has met, or that is not where it was, is looked for at the homes that are known
-//! ([`Homes`] of `directory`): its questions wait for that, some of each and some in all.
+//! (`Homes` of `directory`): its questions wait for that, some of each and some in all.
 //!
 //! Nothing here waits, and nothing is asked without an end: a question is sent at most twice where its home is known, and
-//! answered within [`WAIT_MAX`], if only by [`What::Away`].
+//! answered within `WAIT_MAX`, if only by `What::Away`.
 
 mod announcing;
 mod household;

@@ -92,9 +92,7 @@ pub(crate) fn dnsmasq(choices: &Choices) -> String {
          except-interface=lo\nbind-dynamic\n\
          # Guests learn nothing of the household's own names.\n\
          no-hosts\ndomain-needed\nbogus-priv\n\
-         # A phone that comes from the next household in a call has its address at once: asking first whether somebody\n\
-         # has it already would take 3 s.\n\
-         dhcp-range={},{},{},1h\ndhcp-authoritative\nno-ping\ndhcp-leasefile={}/leases\n\
+         dhcp-range={},{},{},1h\ndhcp-authoritative\ndhcp-leasefile={}/leases\n\
          # The number of guests has an end, and so has what they ask at a time.\n\
          dhcp-lease-max=1000\ndns-forward-max=150\npid-file\n{}",
         network.at(FIRST_LEASE),

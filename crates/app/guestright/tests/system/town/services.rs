@@ -5,6 +5,7 @@ use guestright_netns::World;
 use rustix::net::{AddressFamily, SocketType, ipproto, socket};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,19 +18,27 @@ type Visit = (IpAddr, Vec<u8>);
 
 /// Everybody who reached a service.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct AccessLog(Arc<Mutex<Vec<Visit>>>);
+pub(crate) struct AccessLog {
+    visits: Arc<Mutex<Vec<Visit>>>,
+    cut: Arc<AtomicU32>,
+}
 
 impl AccessLog {
     pub(crate) fn add(&self, from: SocketAddr, bytes: &[u8]) {
-        self.0.lock().unwrap().push((from.ip().to_canonical(), bytes.to_vec()));
+        self.visits.lock().unwrap().push((from.ip().to_canonical(), bytes.to_vec()));
     }
 
     pub(crate) fn all(&self) -> Vec<Visit> {
-        self.0.lock().unwrap().clone()
+        self.visits.lock().unwrap().clone()
+    }
+
+    /// How many connections were ended from outside while something was being sent.
+    pub(crate) fn cut(&self) -> u32 {
+        self.cut.load(Ordering::Acquire)
     }
 
     pub(crate) fn clear(&self) {
-        self.0.lock().unwrap().clear();
+        self.visits.lock().unwrap().clear();
     }
 }
 
@@ -125,7 +134,12 @@ pub(crate) fn serve_tcp(world: &World, host: &str, address: &str, access_log: &A
     thread::spawn(move || {
         while let Ok((stream, from)) = listener.accept() {
             access_log.add(from, b"");
-            thread::spawn(move || send_what_is_asked_for(stream));
+            let cut = access_log.cut.clone();
+            thread::spawn(move || {
+                if send_what_is_asked_for(stream).is_err() {
+                    cut.fetch_add(1, Ordering::AcqRel);
+                }
+            });
         }
     });
 }
@@ -148,13 +162,15 @@ pub(crate) fn download_some(bytes: usize, patience: Duration) -> usize {
     came
 }
 
-fn send_what_is_asked_for(mut stream: TcpStream) {
+/// # Errors
+/// The client was cut off in the middle.
+fn send_what_is_asked_for(mut stream: TcpStream) -> std::io::Result<()> {
     let mut asked = [0; 8];
     if stream.set_read_timeout(Some(PATIENCE)).is_ok() && stream.read_exact(&mut asked).is_ok() {
         let count = usize::try_from(u64::from_be_bytes(asked)).unwrap_or(usize::MAX).min(100_000_000);
-        // The client may be cut off in the middle.
-        let _ = stream.write_all(&vec![7; count]);
+        stream.write_all(&vec![7; count])?;
     }
+    Ok(())
 }
 
 /// Connects to the Internet's web server and asks for so many bytes, of which it sends a hundred million at most.

@@ -106,8 +106,7 @@ struct Pursuit {
     is_own: bool,
     /// Who else does, and the references of their questions.
     waiting: Vec<(TeamId, u64)>,
-    /// How often those that are asked may hand it on, and what that is remembered as.
-    hops: u64,
+    /// With how many hops it is remembered; those that are asked may hand it on once less.
     tried: u64,
     to_ask: VecDeque<TeamId>,
     asked: Vec<(TeamId, u64)>,
@@ -233,7 +232,7 @@ impl Homes {
             return Seek::UnderWay;
         }
         let to_ask = self.to_ask(&[team], ASKED_MAX);
-        let asks = Asks { to_ask, hops: HOPS_MAX, tried, parallel: ASKED_AT_FIRST };
+        let asks = Asks { to_ask, tried, parallel: ASKED_AT_FIRST };
         self.begin(team, true, Vec::new(), asks, now);
         Seek::UnderWay
     }
@@ -351,7 +350,7 @@ impl Homes {
         if to_ask.is_empty() || !self.may_hand_on(from, now) {
             return unknown;
         }
-        let asks = Asks { to_ask, hops: hops.saturating_sub(1), tried: hops, parallel: HANDED_ON_MAX };
+        let asks = Asks { to_ask, tried: hops, parallel: HANDED_ON_MAX };
         self.begin(team, false, vec![(from, reference)], asks, now);
         None
     }
@@ -372,11 +371,11 @@ impl Homes {
     }
 
     fn begin(&mut self, team: TeamId, is_own: bool, waiting: Vec<(TeamId, u64)>, asks: Asks, now: Time) {
-        let Asks { to_ask, hops, tried, parallel } = asks;
+        let Asks { to_ask, tried, parallel } = asks;
         let until = now + Micros(EACH_HOP.0 * (tried + 1));
         let more_at = now + MORE_AFTER;
         let asked = Vec::new();
-        let pursuit = Pursuit { is_own, waiting, hops, tried, to_ask, asked, parallel, more_at, until };
+        let pursuit = Pursuit { is_own, waiting, tried, to_ask, asked, parallel, more_at, until };
         self.pursuits.insert(team, pursuit);
         self.serve(team, now);
     }
@@ -384,13 +383,13 @@ impl Homes {
     /// Asks whom there is to ask, or ends the look-up.
     fn serve(&mut self, team: TeamId, now: Time) {
         let Some(pursuit) = self.pursuits.get_mut(&team) else { return };
-        let mut asks = Vec::new();
+        let (mut asks, hops) = (Vec::new(), pursuit.tried.saturating_sub(1));
         while pursuit.asked.len() < pursuit.parallel
             && let Some(whom) = pursuit.to_ask.pop_front()
         {
             self.references += 1;
             pursuit.asked.push((whom, self.references));
-            asks.push((whom, HomeMessage::Ask { reference: self.references, team, hops: pursuit.hops }));
+            asks.push((whom, HomeMessage::Ask { reference: self.references, team, hops }));
         }
         if pursuit.asked.is_empty() {
             return self.end_unknown(team, now);
@@ -555,7 +554,6 @@ impl Homes {
 /// Who is asked in a look-up, and how.
 struct Asks {
     to_ask: VecDeque<TeamId>,
-    hops: u64,
     tried: u64,
     parallel: usize,
 }

@@ -98,11 +98,7 @@ impl Record {
             bytes if bytes == certificate.team_id().0 => return Err(IdentityError::NotCanonical.into()),
             _ => TeamId(cose::array(team, "a team id has 24 bytes")?),
         };
-        let addresses =
-            addresses.as_array().ok_or(IdentityError::Malformed("the addresses are not an array"))?;
-        if addresses.len() > Self::ADDRESSES_MAX {
-            return Err(RecordError::Addresses { got: addresses.len(), max: Self::ADDRESSES_MAX });
-        }
+        let addresses = address_items(addresses)?;
         let statement = Statement {
             home: KeyId(cose::array(home, "a key id has 24 bytes")?),
             home_team,
@@ -122,15 +118,7 @@ impl Record {
     /// [`RecordError::NotYet`], `Ended`, or `Refused` for the certificate.
     pub fn check(&self, now: UnixSeconds) -> Result<(), RecordError> {
         let Statement { not_before, not_after, .. } = self.statement;
-        if now.plus(Self::SKEW) < not_before {
-            return Err(RecordError::NotYet { not_before, now });
-        }
-        if now > not_after {
-            return Err(RecordError::Ended { not_after, now });
-        }
-        // A certificate of this minute may come from a clock that is ahead, too.
-        let seen = now.max(self.certificate.not_before().min(now.plus(Self::SKEW)));
-        Ok(self.certificate.check(Role::Member, seen)?)
+        check_now(&self.certificate, Role::Member, (not_before, not_after), now)
     }
 
     /// Whether it takes `other`'s place: it is of the same member and has the higher sequence; of one sequence (which
@@ -196,26 +184,61 @@ impl Record {
     }
 }
 
-/// What has to hold of a record besides its signatures.
 fn check_form(certificate: &Certificate, statement: &Statement) -> Result<(), RecordError> {
-    if certificate.role() != Role::Member {
-        return Err(IdentityError::WrongRole { got: certificate.role(), want: Role::Member }.into());
+    let life = (statement.not_before, statement.not_after);
+    check_parts(certificate, Role::Member, &statement.addresses, life, Record::LIFE_MAX)
+}
+
+/// The addresses in a record, not yet read, and no more than there may be.
+pub(crate) fn address_items(item: &Value) -> Result<&[Value], RecordError> {
+    let items = item.as_array().ok_or(IdentityError::Malformed("the addresses are not an array"))?;
+    let (got, max) = (items.len(), Record::ADDRESSES_MAX);
+    if got > max { Err(RecordError::Addresses { got, max }) } else { Ok(items) }
+}
+
+/// What has to hold of a record besides its signatures.
+pub(crate) fn check_parts(
+    certificate: &Certificate,
+    want: Role,
+    addresses: &[Address],
+    (not_before, not_after): (UnixSeconds, UnixSeconds),
+    life_max: u64,
+) -> Result<(), RecordError> {
+    if certificate.role() != want {
+        return Err(IdentityError::WrongRole { got: certificate.role(), want }.into());
     }
     for suite in [certificate.subject().suite(), certificate.team().suite()] {
         if suite.is_legacy() {
             return Err(RecordError::LegacySuite(suite));
         }
     }
-    let (addresses, max) = (&statement.addresses, Record::ADDRESSES_MAX);
+    let max = Record::ADDRESSES_MAX;
     let twice = addresses.iter().enumerate().any(|(index, address)| addresses[..index].contains(address));
     if addresses.is_empty() || addresses.len() > max || twice {
         return Err(RecordError::Addresses { got: addresses.len(), max });
     }
-    let Statement { not_before, not_after, .. } = *statement;
-    if not_after < not_before || not_after.0 - not_before.0 > Record::LIFE_MAX {
-        return Err(RecordError::Life { not_before, not_after, life_max: Record::LIFE_MAX });
+    if not_after < not_before || not_after.0 - not_before.0 > life_max {
+        return Err(RecordError::Life { not_before, not_after, life_max });
     }
     Ok(())
+}
+
+/// Whether a record counts at `now`, by the reader's clock.
+pub(crate) fn check_now(
+    certificate: &Certificate,
+    role: Role,
+    (not_before, not_after): (UnixSeconds, UnixSeconds),
+    now: UnixSeconds,
+) -> Result<(), RecordError> {
+    if now.plus(Record::SKEW) < not_before {
+        return Err(RecordError::NotYet { not_before, now });
+    }
+    if now > not_after {
+        return Err(RecordError::Ended { not_after, now });
+    }
+    // A certificate of this minute may come from a clock that is ahead, too.
+    let seen = now.max(certificate.not_before().min(now.plus(Record::SKEW)));
+    Ok(certificate.check(role, seen)?)
 }
 
 impl fmt::Debug for Record {

@@ -1,6 +1,7 @@
 //! A home's signed word on where it is.
 
-use crate::{Address, RecordError};
+use crate::record::{address_items, check_now, check_parts};
+use crate::{Address, Record, RecordError};
 use ciborium::Value;
 use guestright_identity::{Certificate, IdentityError, Role, SecretKey, cose};
 use guestright_units::{TeamId, UnixSeconds};
@@ -26,11 +27,11 @@ impl HomeRecord {
     /// No record has more bytes.
     pub const LEN_MAX: usize = 1_536;
     /// So many addresses at most.
-    pub const ADDRESSES_MAX: usize = 4;
+    pub const ADDRESSES_MAX: usize = Record::ADDRESSES_MAX;
     /// No record lasts longer, in seconds: 30 days. A home signs a new one each day that it runs.
     pub const LIFE_MAX: u64 = 30 * 86_400;
     /// So far may the signer's clock be ahead of ours, in seconds.
-    pub const SKEW: u64 = 300;
+    pub const SKEW: u64 = Record::SKEW;
 
     /// Signs a record as the home that `certificate` is for.
     ///
@@ -57,7 +58,7 @@ impl HomeRecord {
             return Err(IdentityError::TooLong { got: encoded.len(), max: Self::LEN_MAX }.into());
         }
         let record = Self { certificate: certificate.clone(), addresses, not_before, not_after, encoded };
-        record.check_form()?;
+        check_parts(&record.certificate, Role::Home, &record.addresses, record.life(), Self::LIFE_MAX)?;
         Ok(record)
     }
 
@@ -71,11 +72,7 @@ impl HomeRecord {
             return Err(IdentityError::Malformed("a home's record has four fields").into());
         };
         let certificate = Certificate::parse(cose::bytes(certificate, "the certificate is not bytes")?)?;
-        let addresses =
-            addresses.as_array().ok_or(IdentityError::Malformed("the addresses are not an array"))?;
-        if addresses.len() > Self::ADDRESSES_MAX {
-            return Err(RecordError::Addresses { got: addresses.len(), max: Self::ADDRESSES_MAX });
-        }
+        let addresses = address_items(addresses)?;
         let record = Self {
             addresses: addresses.iter().map(Address::from_item).collect::<Result<_, _>>()?,
             not_before: UnixSeconds(cose::number(not_before, "not-before is not a number")?),
@@ -83,7 +80,7 @@ impl HomeRecord {
             certificate,
             encoded: encoded.to_vec(),
         };
-        record.check_form()?;
+        check_parts(&record.certificate, Role::Home, &record.addresses, record.life(), Self::LIFE_MAX)?;
         sealed.claim(record.certificate.subject(), DOMAIN, &[])?.verify()?;
         Ok(record)
     }
@@ -93,16 +90,7 @@ impl HomeRecord {
     /// # Errors
     /// [`RecordError::NotYet`], `Ended`, or `Refused` for the certificate.
     pub fn check(&self, now: UnixSeconds) -> Result<(), RecordError> {
-        let Self { not_before, not_after, .. } = *self;
-        if now.plus(Self::SKEW) < not_before {
-            return Err(RecordError::NotYet { not_before, now });
-        }
-        if now > not_after {
-            return Err(RecordError::Ended { not_after, now });
-        }
-        // A certificate of this minute may come from a clock that is ahead, too.
-        let seen = now.max(self.certificate.not_before().min(now.plus(Self::SKEW)));
-        Ok(self.certificate.check(Role::Home, seen)?)
+        check_now(&self.certificate, Role::Home, self.life(), now)
     }
 
     /// Whether it takes `other`'s place: it is of the same team and begins later; of one second the greater bytes, so that
@@ -134,29 +122,6 @@ impl HomeRecord {
     /// The record as it is sent.
     pub fn as_bytes(&self) -> &[u8] {
         &self.encoded
-    }
-
-    /// What has to hold of a record besides its signatures.
-    fn check_form(&self) -> Result<(), RecordError> {
-        let Self { certificate, addresses, not_before, not_after, .. } = self;
-        let (not_before, not_after) = (*not_before, *not_after);
-        if certificate.role() != Role::Home {
-            return Err(IdentityError::WrongRole { got: certificate.role(), want: Role::Home }.into());
-        }
-        for suite in [certificate.subject().suite(), certificate.team().suite()] {
-            if suite.is_legacy() {
-                return Err(RecordError::LegacySuite(suite));
-            }
-        }
-        let max = Self::ADDRESSES_MAX;
-        let twice = addresses.iter().enumerate().any(|(index, address)| addresses[..index].contains(address));
-        if addresses.is_empty() || addresses.len() > max || twice {
-            return Err(RecordError::Addresses { got: addresses.len(), max });
-        }
-        if not_after < not_before || not_after.0 - not_before.0 > Self::LIFE_MAX {
-            return Err(RecordError::Life { not_before, not_after, life_max: Self::LIFE_MAX });
-        }
-        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Listening at the protocol's port, for access point and home on one computer.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -13,6 +13,14 @@ const WAITING_MAX: u32 = 1_024;
 const PAUSE: Duration = Duration::from_millis(100);
 /// So often that is reported at most.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
+
+/// Whether it is private (RFC 1918, RFC 4193), of one link, or this computer's own. An IPv4 address as an IPv6 one is none.
+pub(crate) fn is_of_household(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => ip.is_private() || ip.is_loopback() || ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_unique_local() || ip.is_loopback() || ip.is_unicast_link_local(),
+    }
+}
 
 /// Accepts connections, and is patient where the system has none to give.
 #[derive(Debug)]

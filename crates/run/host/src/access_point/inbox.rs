@@ -62,6 +62,24 @@ impl Meter {
     }
 }
 
+/// Turns at a pace. Those who wait go on in the order in which they came: whoever holds the meter is next, and it is held
+/// while nobody may be.
+#[derive(Debug)]
+pub(super) struct Turns(tokio::sync::Mutex<Meter>);
+
+impl Turns {
+    pub(super) fn new(pace: Pace) -> Self {
+        Self(tokio::sync::Mutex::new(Meter::new(pace, Instant::now())))
+    }
+
+    /// Waits until it may happen once more.
+    pub(super) async fn wait(&self) {
+        let mut meter = self.0.lock().await;
+        tokio::time::sleep_until(meter.due()).await;
+        meter.count(Instant::now());
+    }
+}
+
 /// Who sends: an address, or a home on a connection of ours.
 type Sender = u64;
 

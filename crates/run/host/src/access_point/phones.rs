@@ -371,11 +371,11 @@ impl Queues {
     /// When too many wait, it is dropped, as a network would.
     fn push(&self, datagram: Datagram) {
         let is_first = match datagram.door {
-            Door::Radius(Service::Authentication) => !has_state(&datagram.bytes),
-            Door::Radius(Service::Tls) => {
-                let packet = Packet::parse(&datagram.bytes);
-                packet.is_ok_and(|packet| packet.code() == Code::AccessRequest) && !has_state(&datagram.bytes)
+            Door::Radius(Service::Authentication) => {
+                !Packet::parse(&datagram.bytes).is_ok_and(|packet| has_state(&packet))
             }
+            Door::Radius(Service::Tls) => Packet::parse(&datagram.bytes)
+                .is_ok_and(|packet| packet.code() == Code::AccessRequest && !has_state(&packet)),
             Door::Radius(Service::Accounting) | Door::Orders => false,
         };
         let queue = if is_first { &self.strangers } else { &self.known };
@@ -386,8 +386,8 @@ impl Queues {
 }
 
 /// Whether hostapd says that this follows an answer of ours. Nothing has been verified: it is for the queue alone.
-fn has_state(datagram: &[u8]) -> bool {
-    Packet::parse(datagram).is_ok_and(|packet| packet.all(Kind::STATE).next().is_some())
+fn has_state(packet: &Packet<'_>) -> bool {
+    packet.all(Kind::STATE).next().is_some()
 }
 
 /// Hands datagrams to the loop.

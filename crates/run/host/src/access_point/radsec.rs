@@ -10,8 +10,9 @@ mod door;
 #[cfg(feature = "phones")]
 pub(super) use door::Door;
 
+use crate::listen::is_of_household;
 use guestright_error::RunError;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// What the household has set. The files are PEM.
@@ -57,13 +58,6 @@ impl Settings {
     #[cfg(not(feature = "phones"))]
     pub fn examine(&self) -> Result<(), RunError> {
         self.check()
-    }
-}
-
-fn is_of_household(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
-        IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
     }
 }
 

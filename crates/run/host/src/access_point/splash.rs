@@ -6,9 +6,9 @@
 
 mod guests;
 #[cfg(feature = "phones")]
-mod secured;
+pub(in crate::access_point) mod secured;
 
-use super::inbox::{Meter, Pace};
+use super::inbox::{Pace, Turns};
 use crate::listen::{self, Acceptor};
 use guestright_error::{OrFail as _, RunError};
 use guestright_firewall as firewall;
@@ -26,7 +26,6 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
-use tokio::time::Instant;
 
 pub(super) use guests::{
     Guests, change_page, drain_trials, handle_page, handle_trial_answer, open_session, session_is_over,
@@ -141,8 +140,7 @@ pub(super) struct Page {
 struct Shared {
     interface: String,
     connections: Mutex<Connections>,
-    /// Whoever holds it is next. It is held while nobody may be.
-    turn: tokio::sync::Mutex<Meter>,
+    turns: Turns,
     questions: mpsc::Sender<Question>,
     answered: AtomicU64,
     /// Connections that were not taken, or gave way to others.
@@ -178,7 +176,7 @@ impl Page {
         let shared = Arc::new(Shared {
             interface: interface.to_owned(),
             connections: Mutex::default(),
-            turn: tokio::sync::Mutex::new(Meter::new(REQUESTS, Instant::now())),
+            turns: Turns::new(REQUESTS),
             questions,
             answered: AtomicU64::new(0),
             refused: AtomicU64::new(0),
@@ -300,13 +298,6 @@ impl Shared {
         }
     }
 
-    /// Waits until one more request may be answered. Those who wait go on in the order in which they came.
-    async fn wait_for_turn(&self) {
-        let mut meter = self.turn.lock().await;
-        tokio::time::sleep_until(meter.due()).await;
-        meter.count(Instant::now());
-    }
-
     async fn ask<T>(&self, question: impl FnOnce(oneshot::Sender<T>) -> Question) -> Option<T> {
         let (reply, answer) = oneshot::channel();
         let asking = async {
@@ -346,7 +337,7 @@ async fn serve(
         #[cfg(feature = "phones")]
         Security::Secured(certificate) => {
             // A handshake costs more than a page.
-            shared.wait_for_turn().await;
+            shared.turns.wait().await;
             let accepted = tokio::time::timeout(REQUEST_MAX, certificate.accept(stream)).await;
             if let Ok(Ok(stream)) = accepted {
                 serve_one(shared, number, stream, address, splash, Transport::Secured).await;
@@ -370,7 +361,7 @@ async fn serve_one(
     if let Some(connection) = shared.connections().open.get_mut(&number) {
         connection.is_whole = true;
     }
-    shared.wait_for_turn().await;
+    shared.turns.wait().await;
     let Some(guest) = shared.ask(|reply| Question::Guest(address, reply)).await else { return };
     let Received::Whole(Answer { response, action }) = splash.handle_request(&request, transport, &guest)
     else {

@@ -5,6 +5,7 @@
 //! `nft`, and so has what asks charon where IPsec's tunnels end. What members' delegates have signed for today, and their ledgers, are in `delegated.json` in the state
 //! directory, written before a receipt is sent.
 
+mod asking;
 mod book;
 mod connections;
 mod ipsec;

@@ -4,12 +4,12 @@
 //! few, of one address fewer, quick, and have a pace; they never displace whoever has shown a certificate.
 
 use super::Settings;
-use crate::access_point::inbox::{Meter, Pace};
+use crate::access_point::inbox::{Pace, Turns};
+use crate::access_point::splash::secured;
 use crate::listen::Acceptor;
 use guestright_error::{OrFail as _, RunError};
 use guestright_radius::PACKET_BYTES_MAX;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::CertificateDer;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 use serde_json::{Value, json};
@@ -59,8 +59,7 @@ pub(in crate::access_point) struct Door {
 struct Shared {
     tls: Mutex<Arc<ServerConfig>>,
     connections: Mutex<Connections>,
-    /// Whoever holds it is next. It is held while nobody may be.
-    turn: tokio::sync::Mutex<Meter>,
+    turns: Turns,
     deliver: Box<dyn Fn(SocketAddr, Vec<u8>) + Send + Sync>,
 }
 
@@ -102,7 +101,7 @@ impl Door {
         let shared = Arc::new(Shared {
             tls: Mutex::new(config(settings)?),
             connections: Mutex::default(),
-            turn: tokio::sync::Mutex::new(Meter::new(HANDSHAKES, Instant::now())),
+            turns: Turns::new(HANDSHAKES),
             deliver: Box::new(deliver),
         });
         let acceptor = Acceptor::new(listen(settings.address)?);
@@ -206,7 +205,7 @@ impl Shared {
             SockRef::from(&stream).set_tcp_keepalive(&keepalive).and_then(|()| stream.set_nodelay(true));
         set.map_err(|error| error.to_string())?;
         let handshake = async {
-            self.wait_for_turn().await;
+            self.turns.wait().await;
             let tls = Arc::clone(&self.tls.lock().unwrap_or_else(PoisonError::into_inner));
             TlsAcceptor::from(tls).accept(stream).await
         };
@@ -223,13 +222,6 @@ impl Shared {
             ended = self.read(number, from, reader) => ended,
             ended = write(waiting, writer) => ended,
         }
-    }
-
-    /// Waits until one more handshake may be made. Those who wait go on in the order in which they came.
-    async fn wait_for_turn(&self) {
-        let mut meter = self.turn.lock().await;
-        tokio::time::sleep_until(meter.due()).await;
-        meter.count(Instant::now());
     }
 
     async fn read(
@@ -367,7 +359,7 @@ pub(super) fn config(settings: &Settings) -> Result<Arc<ServerConfig>, RunError>
         return Err(RunError::config(sentence).with_hint(format!("run: chmod 600 {}", key.display())));
     }
     let chain = certificates(certificate)?;
-    let own_key = PrivateKeyDer::from_pem_file(key).map_err(|error| not_read(key, &error))?;
+    let own_key = secured::key(key)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier =
         WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build();
@@ -382,16 +374,11 @@ pub(super) fn config(settings: &Settings) -> Result<Arc<ServerConfig>, RunError>
 }
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, RunError> {
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
-    let certificates = certificates.map_err(|error| not_read(file, &error))?;
+    let certificates = secured::certificates(file)?;
     if certificates.is_empty() {
         return Err(RunError::config(format!("there is no certificate in {}", file.display())));
     }
     Ok(certificates)
-}
-
-fn not_read(file: &Path, error: &rustls::pki_types::pem::Error) -> RunError {
-    RunError::config(format!("read {}: {error:?}", file.display()))
 }
 
 #[cfg(test)]

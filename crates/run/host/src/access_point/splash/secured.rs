@@ -7,6 +7,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
@@ -47,17 +48,24 @@ impl Certificate {
 }
 
 fn config(files: &CertificateFiles) -> Result<ServerConfig, RunError> {
-    let (chain, key) = (&files.chain, &files.key);
-    let certificates = CertificateDer::pem_file_iter(chain).and_then(Iterator::collect);
-    let certificates = certificates.map_err(|error| not_read(chain, &error))?;
-    let key = PrivateKeyDer::from_pem_file(key).map_err(|error| not_read(key, &error))?;
+    let (chain, own_key) = (certificates(&files.chain)?, key(&files.key)?);
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, key))
-        .or_config(|| format!("use the certificate in {}", chain.display()))
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, own_key))
+        .or_config(|| format!("use the certificate in {}", files.chain.display()))
 }
 
-fn not_read(path: &std::path::Path, error: &rustls::pki_types::pem::Error) -> RunError {
+/// The certificates in a file of PEM; there may be none.
+pub(in crate::access_point) fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, RunError> {
+    CertificateDer::pem_file_iter(file).and_then(Iterator::collect).map_err(|error| not_read(file, &error))
+}
+
+/// The first key in a file of PEM.
+pub(in crate::access_point) fn key(file: &Path) -> Result<PrivateKeyDer<'static>, RunError> {
+    PrivateKeyDer::from_pem_file(file).map_err(|error| not_read(file, &error))
+}
+
+fn not_read(path: &Path, error: &rustls::pki_types::pem::Error) -> RunError {
     RunError::config(format!("read {}: {error:?}", path.display()))
 }

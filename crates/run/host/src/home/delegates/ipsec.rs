@@ -3,16 +3,17 @@
 //! charon counts inner packets for each pair of keys, and begins anew with each pair. Here that becomes one count for each
 //! member: what all of its pairs have carried, as the IPv4 packets that they travelled in, at most.
 
+use super::asking::{Asking, Question};
+use super::ipv4;
 use guestright_error::RunError;
-use guestright_strongswan::{Carried, Peer, Status, StrongswanError};
+use guestright_strongswan::{Carried, Status, StrongswanError};
 use guestright_units::Bytes;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
 
 /// charon is not asked again so soon, whoever wants to know.
 const ASK_GAP: Duration = Duration::from_millis(50);
@@ -37,12 +38,8 @@ pub(super) struct Tunnel {
 /// Every member's, by the member's name. Nothing: charon does not say, because it is being started again.
 pub(super) type Tunnels = Option<Arc<BTreeMap<String, Tunnel>>>;
 
-/// Who wants to know. Nothing: the thread is to end.
-type Question = Option<oneshot::Sender<Tunnels>>;
-
-/// The way to ask it.
-#[derive(Clone, Debug)]
-pub(super) struct Looks(mpsc::Sender<Question>);
+/// The way to ask which tunnels there are now.
+pub(super) type Looks = Asking<Tunnels>;
 
 /// The thread.
 #[derive(Debug)]
@@ -51,24 +48,15 @@ pub(super) struct Ipsec {
     thread: JoinHandle<()>,
 }
 
-impl Looks {
-    /// Which tunnels there are now.
-    pub(super) fn read(&self) -> impl Future<Output = Tunnels> + Send + use<> {
-        let (reply, answer) = oneshot::channel();
-        let _ = self.0.send(Some(reply));
-        async { answer.await.unwrap_or_default() }
-    }
-}
-
 impl Ipsec {
     /// `ask` asks charon. It may take a while.
     pub(super) fn start(
         ask: impl Fn() -> Result<Status, StrongswanError> + Send + 'static,
     ) -> Result<Self, RunError> {
-        let (questions, asked) = mpsc::channel();
+        let (looks, asked) = Looks::open();
         let thread = std::thread::Builder::new().name("ikev2-tunnels".to_owned());
         let thread = thread.spawn(move || look(&ask, &asked)).map_err(RunError::network)?;
-        Ok(Self { looks: Looks(questions), thread })
+        Ok(Self { looks, thread })
     }
 
     pub(super) fn looks(&self) -> Looks {
@@ -77,12 +65,12 @@ impl Ipsec {
 
     /// Who still asks learns nothing.
     pub(super) fn stop(self) -> Result<(), RunError> {
-        let _ = self.looks.0.send(None);
+        self.looks.end();
         self.thread.join().map_err(|_| RunError::broken_thread("the thread that looks at IPsec's tunnels"))
     }
 }
 
-fn look(ask: &impl Fn() -> Result<Status, StrongswanError>, questions: &mpsc::Receiver<Question>) {
+fn look(ask: &impl Fn() -> Result<Status, StrongswanError>, questions: &mpsc::Receiver<Question<Tunnels>>) {
     let mut ledger = Ledger::default();
     let (mut asked, mut wanted) = (None::<Instant>, None::<Instant>);
     loop {
@@ -139,7 +127,8 @@ impl Ledger {
         }
         let (mut pairs, mut tunnels) = (BTreeMap::new(), BTreeMap::<String, (u64, Tunnel)>::new());
         for peer in &status.peers {
-            let (Some(member), Some(at)) = (&peer.member, address(peer)) else { continue };
+            let at = peer.from.and_then(|ip| ipv4((ip, peer.port).into()));
+            let (Some(member), Some(at)) = (&peer.member, at) else { continue };
             let grown = peer.carried.iter().map(|now| {
                 pairs.insert(now.pair, *now);
                 grown(self.pairs.get(&now.pair), now)
@@ -168,17 +157,10 @@ fn grown(before: Option<&Carried>, now: &Carried) -> u64 {
     bytes.saturating_add(packets.saturating_mul(AROUND))
 }
 
-fn address(peer: &Peer) -> Option<SocketAddrV4> {
-    match peer.from?.to_canonical() {
-        IpAddr::V4(ip) => Some(SocketAddrV4::new(ip, peer.port)),
-        IpAddr::V6(_) => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use guestright_strongswan::DataPlane;
+    use guestright_strongswan::{DataPlane, Peer};
 
     fn status(charon: u32, peers: Vec<Peer>) -> Status {
         Status { charon: Some(charon), data_plane: DataPlane::Userspace, l2tp: false, restarts: 0, peers }

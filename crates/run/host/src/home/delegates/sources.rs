@@ -5,8 +5,9 @@ use super::meter::Readings;
 use super::{Answer, Lookup, Question};
 use guestright_identity::KeyId;
 use guestright_receipt::Bundle;
-use guestright_roaming::delegate::{Mandate, Reading, Way};
+use guestright_roaming::delegate::{Mandate, Reading};
 use guestright_units::Bytes;
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use tokio::sync::{mpsc, oneshot};
 
@@ -48,7 +49,7 @@ impl Sources {
     /// Whose tunnel ends there. Nothing: the home's loop has ended.
     pub(super) async fn look_up(&self, at: SocketAddrV4) -> Option<Found> {
         if let Answer::Member(mandate, bundle, authentic) = self.ask(Question::TunnelAt(at)).await? {
-            let reading = self.reading(Way::WireGuard, *at.ip(), authentic).await;
+            let reading = reading(&self.meter.read().await.ports, *at.ip(), authentic);
             return Some(Found::Member { mandate, bundle, reading, named: None });
         }
         let tunnels = self.tunnels().await;
@@ -56,7 +57,7 @@ impl Sources {
         let Some((name, tunnel)) = found else { return Some(Found::Nobody) };
         match self.ask(Question::Named(name.clone())).await? {
             Answer::Member(mandate, bundle, _) => {
-                let reading = self.reading(Way::Ipsec, *at.ip(), Some(tunnel.authentic)).await;
+                let reading = reading(&self.meter.read().await.ipsec, *at.ip(), Some(tunnel.authentic));
                 Some(Found::Member { mandate, bundle, reading, named: Some(name.clone()) })
             }
             Answer::Endpoint(..) | Answer::Nobody => Some(Found::Nobody),
@@ -70,26 +71,22 @@ impl Sources {
         named: Option<String>,
         ip: Ipv4Addr,
     ) -> Option<(Option<SocketAddrV4>, Reading)> {
+        // What was counted first: what is authentic of that is known afterwards.
+        let counts = self.meter.read();
         let Some(name) = named else {
             let answer = self.ask(Question::EndpointOf(member)).await?;
             let Answer::Endpoint(endpoint, authentic) = answer else { return None };
-            return Some((endpoint, self.reading(Way::WireGuard, ip, authentic).await));
+            return Some((endpoint, reading(&counts.await.ports, ip, authentic)));
         };
-        // What was counted first: what is authentic of that is known afterwards.
-        let reading = self.reading(Way::Ipsec, ip, None).await;
+        let counts = counts.await;
         let tunnel = self.tunnels().await?.get(&name).copied();
         let authentic = tunnel.map(|tunnel| tunnel.authentic);
-        Some((tunnel.map(|tunnel| tunnel.at), Reading { authentic, ..reading }))
+        Some((tunnel.map(|tunnel| tunnel.at), reading(&counts.ipsec, ip, authentic)))
     }
+}
 
-    /// What was counted at this address of tunnels that come this way.
-    async fn reading(&self, way: Way, ip: Ipv4Addr, authentic: Option<Bytes>) -> Reading {
-        let counts = self.meter.read().await;
-        let counts = match way {
-            Way::WireGuard => &counts.ports,
-            Way::Ipsec => &counts.ipsec,
-        };
-        let of = counts.iter().filter(|(peer, _)| *peer.ip() == ip);
-        Reading { counted: of.map(|(peer, bytes)| (peer.port(), Bytes(*bytes))).collect(), authentic }
-    }
+/// What was counted at this address, and what is authentic of it.
+fn reading(counts: &BTreeMap<SocketAddrV4, u64>, ip: Ipv4Addr, authentic: Option<Bytes>) -> Reading {
+    let of = counts.iter().filter(|(peer, _)| *peer.ip() == ip);
+    Reading { counted: of.map(|(peer, bytes)| (peer.port(), Bytes(*bytes))).collect(), authentic }
 }

@@ -22,6 +22,7 @@ pub struct Settings {
 
 /// What of the rest of the home a phone's files name.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "phones"), expect(dead_code, reason = "nothing is made where no phones join"))]
 pub(in super::super) struct Surroundings {
     pub(in super::super) settings: Settings,
     /// The home's state directory.
@@ -34,6 +35,7 @@ pub(in super::super) struct Surroundings {
 
 /// A phone that is to be made, or to be given a new certificate.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "phones"), expect(dead_code, reason = "nothing is made where no phones join"))]
 pub(in super::super) struct Request {
     /// The member, as the household calls it.
     pub(in super::super) member: String,
@@ -50,6 +52,7 @@ pub(in super::super) struct Request {
 
 /// The member's place at the gateway for IKEv2.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "phones"), expect(dead_code, reason = "nothing is made where no phones join"))]
 pub(in super::super) struct IkeAccess {
     pub(in super::super) gateway: String,
     pub(in super::super) gateway_identity: String,

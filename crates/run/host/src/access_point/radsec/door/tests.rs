@@ -4,7 +4,7 @@ use guestright_units::UnixSeconds;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::version::{TLS12, TLS13};
 use std::fs::Permissions;
 use tokio_rustls::TlsConnector;

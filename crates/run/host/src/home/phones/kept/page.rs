@@ -3,6 +3,7 @@
 //! It is there only while somebody is to see it: the port is opened with the first link and closed with the last. It is at
 //! one address of the household's own network, and answers nobody from elsewhere. There is one request on a connection.
 
+use crate::listen::is_of_household;
 use guestright_clock::Clock;
 use guestright_error::{OrFail as _, RunError};
 use guestright_profile::page::{self, Page};
@@ -172,7 +173,7 @@ impl Pages {
 
 /// Whether pages may be served there: at home, and nowhere else.
 pub(super) fn check(address: SocketAddr) -> Result<(), RunError> {
-    if is_at_home(address.ip()) {
+    if is_of_household(address.ip().to_canonical()) {
         return Ok(());
     }
     let sentence = format!(
@@ -181,16 +182,6 @@ pub(super) fn check(address: SocketAddr) -> Result<(), RunError> {
     );
     Err(RunError::config(sentence)
         .with_hint("say in [phones] of home.toml where the page is to be: page = \"192.168.1.2:7276\""))
-}
-
-/// Private addresses (RFC 1918, RFC 4193), those of one link, and this computer's own.
-fn is_at_home(address: IpAddr) -> bool {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.is_private() || address.is_loopback() || address.is_link_local(),
-        IpAddr::V6(address) => {
-            address.is_unique_local() || address.is_loopback() || address.is_unicast_link_local()
-        }
-    }
 }
 
 /// This computer's address on the way to everybody else. Nothing is sent.
@@ -215,7 +206,7 @@ async fn serve(listener: TcpListener, address: SocketAddr, shared: Arc<Mutex<Sha
             Ok(Ok((stream, peer))) => {
                 // Those from elsewhere learn nothing, not even that something is here.
                 let Ok(permit) = Arc::clone(&connections).try_acquire_owned() else { continue };
-                if !is_at_home(peer.ip()) {
+                if !is_of_household(peer.ip().to_canonical()) {
                     continue;
                 }
                 let shared = Arc::clone(&shared);

@@ -183,7 +183,7 @@ fn build_portable(target: &Path) -> Result<PathBuf> {
 }
 
 fn add_router(contents: &mut Contents, target: &Path, version: &str, router: Target) -> Result<()> {
-    router.build()?;
+    router.build(target)?;
     let program = router.program(target);
     let bytes = fs::read(&program).with_context(|| format!("read {}", program.display()))?;
     contents.add_archive(

@@ -49,54 +49,12 @@ const MIPS: &str = " --cfg libc_unstable_musl_v1_2 -C relocation-model=static -C
 
 /// What routers are made of, and the budgets that `docs/measurements.md` argues for.
 const TARGETS: [Target; 6] = [
-    Target {
-        triple: "x86_64-unknown-linux-musl",
-        processor: "x86_64",
-        budget: 4_500_000,
-        flags: "",
-        c_flags: "",
-        linked_too: None,
-    },
-    Target {
-        triple: "aarch64-unknown-linux-musl",
-        processor: "aarch64",
-        budget: 4_000_000,
-        flags: "",
-        c_flags: "",
-        linked_too: None,
-    },
-    Target {
-        triple: "armv7-unknown-linux-musleabihf",
-        processor: "arm",
-        budget: 4_600_000,
-        flags: "",
-        c_flags: "",
-        linked_too: None,
-    },
-    Target {
-        triple: "riscv64gc-unknown-linux-musl",
-        processor: "riscv64",
-        budget: 4_000_000,
-        flags: "",
-        c_flags: "",
-        linked_too: None,
-    },
-    Target {
-        triple: "mipsel-unknown-linux-musl",
-        processor: "mipsel",
-        budget: 4_500_000,
-        flags: MIPS,
-        c_flags: MIPS_C,
-        linked_too: Some(DLSYM),
-    },
-    Target {
-        triple: "mips-unknown-linux-musl",
-        processor: "mips",
-        budget: 4_500_000,
-        flags: MIPS,
-        c_flags: MIPS_C,
-        linked_too: Some(DLSYM),
-    },
+    Target::plain("x86_64-unknown-linux-musl", "x86_64", 4_500_000),
+    Target::plain("aarch64-unknown-linux-musl", "aarch64", 4_000_000),
+    Target::plain("armv7-unknown-linux-musleabihf", "arm", 4_600_000),
+    Target::plain("riscv64gc-unknown-linux-musl", "riscv64", 4_000_000),
+    Target::mips("mipsel-unknown-linux-musl", "mipsel"),
+    Target::mips("mips-unknown-linux-musl", "mips"),
 ];
 
 const ZIG: &str = "install cargo-zigbuild and ziglang: `sh scripts/setup.sh router`";
@@ -150,12 +108,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         let name = |step: &str| format!("{}: {step}", target.processor);
         match task {
             Task::Check => {
-                steps.run(&name("build"), || target.build());
+                steps.run(&name("build"), || target.build(&folder));
                 steps.run(&name("weigh"), || weigh::check(&program, target.budget));
-                steps.run(&name("run"), || run::check(target, &program));
+                steps.run(&name("run"), || run::check(target, &program, &folder));
             }
             Task::Table => {
-                steps.run(&name("build"), || target.build());
+                steps.run(&name("build"), || target.build(&folder));
                 steps.run(&name("whose the bytes are"), || weigh::print_table(&target.linked(&folder)));
             }
             Task::Twice => {
@@ -214,6 +172,15 @@ impl Target {
         name == self.processor || name == self.triple
     }
 
+    const fn plain(triple: &'static str, processor: &'static str, budget: u64) -> Self {
+        Self { triple, processor, budget, flags: "", c_flags: "", linked_too: None }
+    }
+
+    const fn mips(triple: &'static str, processor: &'static str) -> Self {
+        let plain = Self::plain(triple, processor, 4_500_000);
+        Self { flags: MIPS, c_flags: MIPS_C, linked_too: Some(DLSYM), ..plain }
+    }
+
     /// The program as it is shipped.
     pub(crate) fn program(&self, folder: &Path) -> PathBuf {
         self.linked(folder).with_file_name("shipped").join("guestright")
@@ -224,11 +191,12 @@ impl Target {
         folder.join(self.triple).join("router/guestright")
     }
 
-    pub(crate) fn build(&self) -> Result<Done> {
-        self.build_in(&workspace::root(), &workspace::target_directory()?)
+    /// Builds this checkout in a folder.
+    pub(crate) fn build(&self, folder: &Path) -> Result<Done> {
+        self.build_in(&workspace::root(), folder)
     }
 
-    /// Builds a checkout in a folder.
+    /// Builds any checkout in a folder.
     fn build_in(&self, root: &Path, folder: &Path) -> Result<Done> {
         let mut command = self.cargo("zigbuild", "guestright", root, folder);
         execute(command.arg("--no-default-features"))?;

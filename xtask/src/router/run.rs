@@ -19,7 +19,8 @@ const TESTS: [(&str, &str, &[&str]); 2] = [
 /// expected to panic.
 const IN_PROCESS: [&str; 3] = ["-Z", "unstable-options", "--force-run-in-process"];
 
-pub(super) fn check(target: Target, program: &Path) -> Result<Done> {
+/// `folder` is where it was built.
+pub(super) fn check(target: Target, program: &Path, folder: &Path) -> Result<Done> {
     let qemu = emulator(target);
     let version = printed(Command::new(&qemu).arg(program).arg("--version"))?;
     println!("{}", version.trim_end());
@@ -33,8 +34,7 @@ pub(super) fn check(target: Target, program: &Path) -> Result<Done> {
     }
     for (package, test, arguments) in TESTS {
         let runner = format!("CARGO_TARGET_{}_RUNNER", target.triple.to_uppercase().replace('-', "_"));
-        let folder = workspace::target_directory()?;
-        let mut command = target.cargo("test", package, &workspace::root(), &folder);
+        let mut command = target.cargo("test", package, &workspace::root(), folder);
         command.args(["-Z", "panic-abort-tests", "--test", test, "--"]);
         command.args(IN_PROCESS).args(arguments).env(runner, &qemu);
         execute(command.env("GUESTRIGHT_RUNNER", format!("{} {}", qemu.display(), IN_PROCESS.join(" "))))?;

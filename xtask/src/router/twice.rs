@@ -15,7 +15,7 @@ const ELSEWHERE: &str = "router-elsewhere/a-folder/that/nobody/builds/in";
 /// Builds the checkout, and a copy of it in another folder, and compares the bytes. The copy is kept, so that its parts need
 /// not be built again for the next processor.
 pub(super) fn check(target: Target, folder: &Path) -> Result<Done> {
-    target.build()?;
+    target.build(folder)?;
     let one = target.program(folder);
     let root = folder.join(ELSEWHERE);
     copy_checkout(&root)?;

@@ -49,12 +49,12 @@ pub(crate) fn start(service: &Service, logs: &Path) -> Result<(), SystemError> {
     if service.by_systemd {
         return run("systemctl", &["start", &service.unit]).map(drop);
     }
-    let (program, arguments) = split(&service.command);
+    // Left by a setup that was ended before this one was ready, or its ports were isolated.
+    processes(&service.command).into_iter().for_each(end);
     if !service.says_when_ready {
         return start_in_background(service);
     }
-    // Started by a setup that was ended before this one was ready.
-    processes(&service.command).into_iter().for_each(end);
+    let (program, arguments) = split(&service.command);
     // Apart from what it logs: the reason why it ends is no sign that it is ready.
     let words = words_path(service, logs);
     let log = logs.join(format!("{}.log", service.unit));
@@ -79,8 +79,6 @@ fn new_file(path: &Path) -> Result<fs::File, SystemError> {
 /// One that goes into the background by itself, and whose ports are isolated then. If they cannot be, it does not stay.
 fn start_in_background(service: &Service) -> Result<(), SystemError> {
     let (program, arguments) = split(&service.command);
-    // Started by a setup that was ended before the ports were isolated.
-    processes(&service.command).into_iter().for_each(end);
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     run(program, &arguments)?;
     let deadline = Instant::now() + READY_MAX;

@@ -1,7 +1,7 @@
 //! Without a capture: from numbers that somebody says.
 
 use crate::json::{opinion, paper};
-use crate::words::{range, reason, round};
+use crate::words::{range, round};
 use guestright_quality::{Cited, Codec, Interval, Judge, Judgement, Measured, PARAMETERS, Parts};
 use serde_json::json;
 
@@ -77,7 +77,7 @@ impl Stated {
                 }
                 parts(&opinion.worst, &mut line);
             }
-            Err(unknown) => line("R and MOS", reason(unknown)),
+            Err(unknown) => line("R and MOS", unknown.to_string()),
         }
         if let Ok(paper) = &judgement.paper_a {
             line(

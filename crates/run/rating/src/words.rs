@@ -20,11 +20,6 @@ fn range_with(interval: Interval, write: impl Fn(f64) -> String) -> String {
     if low == high { low } else { format!("{low}..{high}") }
 }
 
-/// A reason, as the part of a sentence.
-pub(crate) fn reason(unknown: &Unknown) -> String {
-    unknown.to_string()
-}
-
 /// What is said of a part in a table: its R and MOS, exact, between two bounds, or at most.
 pub(crate) struct Rated<'a> {
     pub(crate) opinion: &'a Opinion,

@@ -227,20 +227,17 @@ pub struct Destinations {
 
 impl Destinations {
     /// Where an entry goes.
-    fn target(&self, entry: &Entry) -> Result<PathBuf, RunError> {
+    fn target(&self, entry: &Entry) -> PathBuf {
         let of_settings = |given: &Option<PathBuf>| match given {
-            Some(path) if entry.is_settings => Ok(path.clone()),
-            Some(path) => Ok(path.parent().unwrap_or(Path::new(".")).join(&entry.path)),
-            None => Ok(entry.root_path.join(&entry.path)),
+            Some(path) if entry.is_settings => path.clone(),
+            Some(path) => path.parent().unwrap_or(Path::new(".")).join(&entry.path),
+            None => entry.root_path.join(&entry.path),
         };
         match entry.root {
-            Root::Team => {
-                let root = self.team.as_ref().unwrap_or(&entry.root_path);
-                Ok(root.join(&entry.path))
-            }
+            Root::Team => self.team.as_ref().unwrap_or(&entry.root_path).join(&entry.path),
             Root::Home => of_settings(&self.home),
             Root::Ap => of_settings(&self.ap),
-            Root::Anywhere => Ok(entry.path.clone()),
+            Root::Anywhere => entry.path.clone(),
         }
     }
 }
@@ -269,7 +266,7 @@ pub fn restore(
     let mut archive = open()?;
     let (mut targets, mut seen) = (Vec::new(), BTreeSet::new());
     while let Some(entry) = archive.next_entry()? {
-        let target = destinations.target(&entry)?;
+        let target = destinations.target(&entry);
         if entry.path.file_name().is_some_and(|name| name == home::STORE) {
             check_stopped(&target)?;
         }

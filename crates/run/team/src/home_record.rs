@@ -7,9 +7,6 @@ use guestright_error::{OrFail as _, RunError};
 use guestright_host::gateway_files::{self, GatewayFiles};
 use guestright_identity::{Certificate, Role, SecretKey};
 use guestright_units::UnixSeconds;
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// The certificate of the team's home: of several that hold, the newest.
@@ -68,14 +65,6 @@ pub fn write(
     let record = Record::sign(key, certificate, statement)
         .or_config(|| format!("sign where the home of {name} is"))?;
     let path = files.record_path(name);
-    let replace = |path: &Path| -> std::io::Result<()> {
-        let beside = path.with_extension("record.new");
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
-        file.write_all(record.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&beside, path)
-    };
-    replace(&path).or_config(|| format!("write {}", path.display()))?;
+    guestright_keys::replace_private(&path, record.as_bytes()).map_err(RunError::config)?;
     Ok(not_after)
 }

@@ -170,7 +170,7 @@ pub fn delegate_again(
 
 /// How a certificate is written in a member's file at the gateway.
 pub fn digest_of(certificate: &Certificate) -> String {
-    certificate.digest().iter().map(|byte| format!("{byte:02x}")).collect()
+    data_encoding::HEXLOWER.encode(certificate.digest())
 }
 
 /// Whether somebody has a way home: its configuration is here, and its file at the gateway.

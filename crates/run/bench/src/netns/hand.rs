@@ -3,6 +3,7 @@
 use super::request::Request;
 use super::worker::{Answer, Late, Note, Order};
 use crate::error::{BenchError, Doing};
+use crate::table::hexadecimal;
 use guestright_emulator::tcp;
 use guestright_experiment::{Outcome, Plan, Results, Run, Testbed};
 use guestright_netns::Sandbox;
@@ -116,7 +117,7 @@ impl Sockets {
         let line = json!({
             "run": run.index,
             "case": run.case,
-            "seed": run.seed.0.iter().map(|byte| format!("{byte:02x}")).collect::<String>(),
+            "seed": hexadecimal(&run.seed.0),
             "note": row.note,
         });
         led.notes.add(&line.to_string())?;

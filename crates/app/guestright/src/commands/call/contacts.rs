@@ -1,11 +1,12 @@
 //! Contacts: whom a person calls by names of the person's own, in one file; and the person's own card.
 
 use crate::gateway_files;
-use crate::qr::Code;
+use crate::qr;
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_directory::{Address, Contact, HomeHint};
+use guestright_team::qr::Code;
 use guestright_telephone::{contacts, home};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -119,7 +120,8 @@ impl Card {
             writeln!(out, "It does not say where your home is; --home or --tunnel does.")?;
         }
         if self.qr {
-            Code::new(&card).map_err(Failure::user)?.print(std::io::stdout().is_terminal(), out)?;
+            let code = Code::new(&card).map_err(Failure::user)?;
+            qr::print(&code, std::io::stdout().is_terminal(), out)?;
         }
         Ok(())
     }

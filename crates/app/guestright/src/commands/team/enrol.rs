@@ -3,11 +3,12 @@
 pub(super) use guestright_team::way_home::has_tunnel;
 
 use crate::gateway_files::{self, GatewayFiles, create_private};
-use crate::qr::Code;
+use crate::qr;
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_identity::Role;
+use guestright_team::qr::Code;
 use guestright_team::way_home::{self, NewMember, Reservation, Terms, config_path};
 use guestright_tunnel::wireguard::{Config, Network};
 use guestright_units::TeamId;
@@ -152,7 +153,7 @@ impl Tunnel {
     /// Prints configuration and code.
     pub(super) fn print(&self, out: &mut Output) -> Outcome {
         writeln!(out, "\n{}", self.0.config.as_str())?;
-        code(&self.0.config)?.print(std::io::stdout().is_terminal(), out)?;
+        qr::print(&code(&self.0.config)?, std::io::stdout().is_terminal(), out)?;
         let path = self.0.path.display();
         writeln!(
             out,

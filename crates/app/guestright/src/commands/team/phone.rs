@@ -7,7 +7,7 @@ use super::{Add, enrol, member_files, renew};
 use crate::control;
 use crate::gateway_files::{self, GatewayFiles};
 use crate::ike_files;
-use crate::qr::Code;
+use crate::qr;
 use crate::settings::{self, HomeSettings};
 use anyhow::{Context as _, anyhow};
 use base64::Engine as _;
@@ -16,6 +16,7 @@ use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_host::home::socket;
 use guestright_identity::{Certificate, Role};
+use guestright_team::qr::Code;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::io::{ErrorKind, IsTerminal as _};
@@ -282,7 +283,8 @@ fn forget_files(directory: &Path) -> Result<(), Failure> {
 
 fn print_page(page: &Value, out: &mut Output) -> Outcome {
     let (link, minutes) = (page["link"].as_str().unwrap_or_default(), &page["minutes"]);
-    Code::new(link).map_err(Failure::config)?.print(std::io::stdout().is_terminal(), out)?;
+    let code = Code::new(link).map_err(Failure::config)?;
+    qr::print(&code, std::io::stdout().is_terminal(), out)?;
     writeln!(out, "scan this with the phone, at home: {link}")?;
     writeln!(
         out,

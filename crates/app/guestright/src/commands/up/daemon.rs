@@ -11,8 +11,7 @@ use guestright_privileges::Needs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-fn load(config: &Path, json: bool) -> Result<Loaded, Failure> {
-    let file: VisitSettings = read(config)?;
+fn load(file: &VisitSettings, config: &Path, json: bool) -> Result<Loaded, Failure> {
     let settings = file.for_loop(config, json)?;
     let passphrase = PassphraseArgs::of_file(file.passphrase_file.as_ref().map(|it| beside(config, it)));
     let credentials =
@@ -25,7 +24,7 @@ pub(super) fn run(config: &Path, until_down: bool, json: bool, out: &mut Output)
     let config = std::path::absolute(config).map_err(Failure::network)?;
     let file: VisitSettings = read(&config)?;
     let control = beside(&config, &file.control);
-    let first = load(&config, json)?;
+    let first = load(&file, &config, json)?;
     background::make_door(&control, &file.group)?;
     guestright_cli::files::state_directory(&first.settings.state)?;
     let tunnel = first.settings.tunnel.clone();
@@ -35,7 +34,7 @@ pub(super) fn run(config: &Path, until_down: bool, json: bool, out: &mut Output)
     let files: Vec<_> = files.into_iter().flatten().collect();
     let needs = Needs { network: true, ..Needs::default() }.with_files(&files);
     loops::run_in_background(needs, async |stop| {
-        let again = || Ok(load(&config, json)?);
+        let again = || Ok(load(&read(&config)?, &config, json)?);
         background::run(&control, first, again, until_down, stop, &mut Announcing { out, line: Vec::new() })
             .await
     })

@@ -266,7 +266,7 @@ fn who_is_stopped_or_killed_serves_nobody_for_nothing() {
 
     let asker = Asker::new(&town, "member");
     // A receipt is never older than an interval, and a lease never longer.
-    let interval = Duration::from_millis(Rules::SHORT.interval_ms);
+    let interval = Duration::from_millis(SHORT.interval_ms);
     let assert_offline = |signal: &str, began: Instant| {
         let last = asker.last_answered(began + interval + Duration::from_secs(3));
         let took = last.saturating_duration_since(began);

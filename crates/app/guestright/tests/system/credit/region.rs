@@ -16,7 +16,10 @@ use guestright_roaming::Message;
 use guestright_roaming::message::Update;
 use guestright_units::TeamId;
 use serde_json::Value;
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// What a household gives away and lends.
@@ -153,6 +156,30 @@ impl Region {
 
     pub(crate) fn path(&self, team: &str, file: &str) -> PathBuf {
         self.directory.join(team).join(file)
+    }
+
+    /// Adds to a file of a team's.
+    pub(crate) fn append(&self, team: &str, file: &str, text: &str) {
+        let file = OpenOptions::new().append(true).open(self.path(team, file));
+        file.unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Runs the program in a team's directory, on its household's computer.
+    pub(crate) fn run(&self, team: &str, arguments: &[&str]) -> String {
+        let mut command = self.world.command(team, env!("CARGO_BIN_EXE_guestright")).unwrap();
+        command.args(arguments).current_dir(self.path(team, "")).stdin(Stdio::null());
+        succeeded(&command.output().unwrap())
+    }
+
+    /// Makes a team's home, before it is opened, a gateway for its members.
+    pub(crate) fn make_gateway(&self, team: &str) {
+        let number = self.number(team);
+        let (endpoint, network) = (format!("198.51.{number}.2:51820"), format!("10.{number}.0.0/24"));
+        self.run(
+            team,
+            &["team", "gateway", "init", "--endpoint", &endpoint, "--network", &network, "--dir", "."],
+        );
+        self.append(team, "home.toml", "[gateway]\nuplink_interface = \"uplink\"\n");
     }
 
     pub(crate) fn team(&self, name: &str) -> TeamId {

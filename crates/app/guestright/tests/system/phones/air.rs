@@ -14,8 +14,6 @@ use rand::rngs::StdRng;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::OpenOptions;
-use std::io::Write as _;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -80,22 +78,16 @@ impl Air {
         // In a flood, what is said of each attempt would be most of the work.
         region.log_level = "info";
         let mut air = Self { region, households: BTreeMap::new() };
-        for (Terms { name, .. }, number) in households.iter().zip(101..) {
-            let endpoint = format!("198.51.{number}.2:51820");
-            let network = format!("10.{number}.0.0/24");
-            air.run(
-                name,
-                &["team", "gateway", "init", "--endpoint", &endpoint, "--network", &network, "--dir", "."],
-            );
-            air.append(name, "home.toml", "[gateway]\nuplink_interface = \"uplink\"\n");
-            air.append(name, "ap.toml", "[phones]\n");
+        for Terms { name, .. } in households {
+            air.region.make_gateway(name);
+            air.region.append(name, "ap.toml", "[phones]\n");
             if *name == AT {
                 let path = air.region.path(name, "home.toml");
                 let settings = std::fs::read_to_string(&path).unwrap();
                 std::fs::write(path, settings.replace("[credit]\n", "[credit]\nlend_bytes_max = 0\n"))
                     .unwrap();
             } else {
-                air.append(name, "home.toml", more);
+                air.region.append(name, "home.toml", more);
             }
             let household = air.region.open(name);
             air.households.insert(name, household);
@@ -115,18 +107,6 @@ impl Air {
         self.region.ask(name, "home", &["status"])["phones"].clone()
     }
 
-    fn append(&self, team: &str, file: &str, text: &str) {
-        let path = self.region.path(team, file);
-        OpenOptions::new().append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
-    }
-
-    /// Runs the program in a team's directory, on its household's computer.
-    fn run(&self, team: &str, arguments: &[&str]) -> String {
-        let mut command = self.region.world.command(team, env!("CARGO_BIN_EXE_guestright")).unwrap();
-        command.args(arguments).current_dir(self.region.path(team, "")).stdin(Stdio::null());
-        succeeded(&command.output().unwrap())
-    }
-
     pub(super) fn within<T: Send>(&self, host: &str, job: impl FnOnce() -> T + Send) -> T {
         self.region.world.within(host, job).unwrap()
     }
@@ -141,7 +121,7 @@ impl Air {
 
     /// Makes a phone for a new member, and returns what its `wpa_supplicant` reads.
     pub(super) fn phone(&self, team: &str, name: &str) -> String {
-        self.run(team, &["team", "member", "add", name, "--phone", "--dir", "."]);
+        self.region.run(team, &["team", "member", "add", name, "--phone", "--dir", "."]);
         let files = self.region.path(team, &format!("{name}-phone"));
         std::fs::read_to_string(files.join("wpa_supplicant.conf")).unwrap()
     }
@@ -169,7 +149,7 @@ impl Air {
 
     /// The household lets the phone in no more.
     pub(super) fn revoke(&self, team: &str, name: &str) {
-        self.run(team, &["team", "member", "revoke", name, "--dir", "."]);
+        self.region.run(team, &["team", "member", "revoke", name, "--dir", "."]);
     }
 
     pub(super) fn signal_home(&self, team: &str, signal: Signal) {

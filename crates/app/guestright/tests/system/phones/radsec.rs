@@ -25,19 +25,9 @@ impl House {
     fn open() -> Self {
         let mut region = Region::build(&[Terms::new("p", 1_000_000_000)]);
         region.log_level = "info";
-        let run = |arguments: &[&str]| {
-            let mut command = region.world.command("p", env!("CARGO_BIN_EXE_guestright")).unwrap();
-            command.args(arguments).current_dir(region.path("p", "")).stdin(Stdio::null());
-            succeeded(&command.output().unwrap())
-        };
-        let endpoint = ["--endpoint", "198.51.101.2:51820", "--network", "10.101.0.0/24"];
-        run(&[["team", "gateway", "init", "--dir", "."].as_slice(), &endpoint].concat());
-        let append = |file: &str, text: &str| {
-            let path = region.path("p", file);
-            std::fs::write(&path, std::fs::read_to_string(&path).unwrap() + text).unwrap();
-        };
-        append("home.toml", "[gateway]\nuplink_interface = \"uplink\"\n");
-        append(
+        region.make_gateway("p");
+        region.append(
+            "p",
             "ap.toml",
             &format!(
                 "[phones]\nradsec = \"{DOOR}\"\nradsec_certificate = \"ap.pem\"\nradsec_key = \"ap.key\"\n\
@@ -55,7 +45,7 @@ impl House {
         certificate(&region, "radios", "proxy", "clientAuth");
         certificate(&region, "others", "stranger", "clientAuth");
         let household = region.open("p");
-        run(&["team", "member", "add", "carol", "--phone", "--dir", "."]);
+        region.run("p", &["team", "member", "add", "carol", "--phone", "--dir", "."]);
         let profile = std::fs::read_to_string(region.path("p", "carol-phone/wpa_supplicant.conf")).unwrap();
         Self { region, profile, _household: household }
     }

@@ -1,5 +1,6 @@
 //! The loop around the visitor's machine: one session after the other, and the way home behind them.
 
+pub mod asking;
 pub mod background;
 pub mod browser;
 pub mod install;

@@ -4,24 +4,15 @@ mod begin;
 mod daemon;
 
 use crate::commands::visit::status::print;
-use crate::control;
 use crate::settings::{VisitSettings, beside, read, visit::FILE};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
+use guestright_host::visit::asking::{self, LOOK_EVERY, Resident, SwitchedOff, sentence};
 use guestright_host::visit::{background, browser};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
 use tracing::level_filters::LevelFilter;
-
-/// How long `up` waits for word of how it stands.
-const SETTLED_MAX: Duration = Duration::from_secs(20);
-/// How often it is looked whether something is news.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// How long it may take to switch off: the last bytes are signed for first.
-const DOWN_MAX: Duration = Duration::from_secs(15);
 
 /// Stay online as a guest: from now on, in every network, everything goes home through the tunnel
 ///
@@ -118,32 +109,15 @@ struct ConfigArgs {
 }
 
 impl ConfigArgs {
-    /// Where the program answers. Who may not read the settings asks where it usually does.
-    fn control(&self) -> PathBuf {
+    /// The program with these settings. Who may not read them asks where it usually answers.
+    fn resident(&self) -> Resident {
         match read::<VisitSettings>(&self.config) {
-            Ok(settings) => beside(&self.config, &settings.control),
-            Err(_) => crate::settings::visit::default_control(),
+            Ok(settings) => Resident {
+                control: beside(&self.config, &settings.control),
+                state: Some(beside(&self.config, &settings.state)),
+            },
+            Err(_) => Resident { control: crate::settings::visit::default_control(), state: None },
         }
-    }
-
-    /// What the program says; nothing if it does not run.
-    fn ask(&self, question: &str) -> Result<Option<Value>, Failure> {
-        Ok(self.tell(question)?.filter(|answer| !answer.is_null()))
-    }
-
-    /// The same; null if it ended while it was asked.
-    fn tell(&self, question: &str) -> Result<Option<Value>, Failure> {
-        let control = self.control();
-        if let Err(error) = std::os::unix::net::UnixStream::connect(&control)
-            && error.kind() == std::io::ErrorKind::PermissionDenied
-        {
-            return Err(Failure::user(anyhow!(
-                "you may not ask the visitor's program: {}",
-                control.display()
-            ))
-            .hint("use sudo, or become a member of the group guestright: sudo adduser $USER guestright"));
-        }
-        Ok(control::ask(&control, question)?)
     }
 }
 
@@ -156,61 +130,22 @@ impl Up {
             let home = self.files.put(&self.config.config, out)?;
             tracing::info!(%home, "the settings are written");
         }
-        match self.config.ask("up")? {
-            Some(_) if self.files.are_given() => drop(self.config.ask("reload")?),
+        let resident = self.config.resident();
+        match resident.ask("up")? {
+            Some(_) if self.files.are_given() => drop(resident.ask("reload")?),
             Some(_) => {}
             None => begin::start(&self.config.config, log, out)?,
         }
-        self.until_settled(out)
+        let status = resident.wait_until_settled()?;
+        let shown = if self.json { status.to_string() } else { sentence(&status).to_owned() };
+        Ok(writeln!(out, "{shown}")?)
     }
-
-    /// Waits until it is known how it stands, and says it.
-    fn until_settled(&self, out: &mut Output) -> Outcome {
-        let deadline = Instant::now() + SETTLED_MAX;
-        loop {
-            let status = self.config.ask("status")?;
-            let state = status.as_ref().and_then(|status| status["standing"]["state"].as_str());
-            let is_settled = state.is_some_and(|state| !["asking", "off"].contains(&state));
-            if let Some(status) = &status
-                && (is_settled || Instant::now() >= deadline)
-            {
-                return if self.json { Ok(writeln!(out, "{status}")?) } else { say(status, out) };
-            }
-            if Instant::now() >= deadline {
-                return Err(Failure::network(anyhow!(
-                    "the visitor's program was started and does not answer"
-                ))
-                .hint(format!("its log says why: {}", begin::log_words(&self.config.config))));
-            }
-            std::thread::sleep(LOOK_EVERY);
-        }
-    }
-}
-
-/// The sentence of a status.
-fn say(status: &Value, out: &mut Output) -> Outcome {
-    let sentence = status["standing"]["sentence"].as_str().unwrap_or("it is just starting");
-    Ok(writeln!(out, "{sentence}")?)
 }
 
 impl Down {
     pub(crate) fn run(self, out: &mut Output) -> Outcome {
-        // One that has no session to end is gone before it can answer.
-        if self.config.tell("down")?.is_some() {
-            let deadline = Instant::now() + DOWN_MAX;
-            loop {
-                match self.config.ask("status")? {
-                    Some(status) if status["standing"]["state"] == "off" => break,
-                    None => break,
-                    Some(_) if Instant::now() >= deadline => {
-                        return Err(Failure::network(anyhow!("it was asked to switch off and is still on")));
-                    }
-                    Some(_) => std::thread::sleep(LOOK_EVERY),
-                }
-            }
-            if !is_left_closed(&self.config.config) {
-                return self.print_off("switched off: the tunnel is gone, and the kill switch is open", out);
-            }
+        if self.config.resident().switch_off()? == SwitchedOff::ByItself {
+            return self.print_off("switched off: the tunnel is gone, and the kill switch is open", out);
         }
         // Killed, or not begun: what it has left behind is in its state directory.
         let settings: VisitSettings = read(&self.config.config)?;
@@ -233,39 +168,20 @@ impl Down {
     }
 }
 
-/// Whether a kill switch was left closed, as far as this user may know.
-fn is_left_closed(config: &Path) -> bool {
-    read::<VisitSettings>(config)
-        .is_ok_and(|settings| guestright_host::visit::switch_file(&beside(config, &settings.state)).exists())
-}
-
-/// Nobody runs; a closed switch is worth a word.
-fn nobody(config: &Path) -> Failure {
-    let failure = Failure::network(anyhow!("the visitor's program does not run"));
-    if is_left_closed(config) {
-        failure.hint("it was killed, and its kill switch is closed: `guestright up` goes on, `guestright down` opens it")
-    } else {
-        failure.hint(
-            "`sudo guestright up` starts it; the first time it wants your files, see `guestright up --help`",
-        )
-    }
-}
-
 impl Status {
     pub(crate) fn run(self, out: &mut Output) -> Outcome {
-        let status = self.config.ask("status")?.ok_or_else(|| nobody(&self.config.config))?;
+        let resident = self.config.resident();
+        let status = resident.status()?;
         if !self.follow {
             return self.show(&status, out);
         }
         let mut shown = String::new();
         loop {
-            let sentence = match self.config.ask("status")? {
+            let sentence = match resident.ask("status")? {
                 Some(status) => status["standing"]["sentence"].as_str().unwrap_or_default().to_owned(),
-                None => nobody(&self.config.config).what(),
+                None => resident.nobody().sentence(),
             };
-            // Numbers in it grow by themselves.
-            let words = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
-            if words(&sentence) != words(&shown) {
+            if !asking::is_same(&sentence, &shown) {
                 if self.json {
                     writeln!(out, "{}", serde_json::json!({ "event": "standing", "sentence": sentence }))?;
                 } else {
@@ -273,7 +189,7 @@ impl Status {
                 }
                 out.flush()?;
                 if self.notify {
-                    notify(&sentence);
+                    asking::notify_desktop(&sentence);
                 }
                 shown = sentence;
             }
@@ -285,7 +201,7 @@ impl Status {
         if self.json {
             return Ok(writeln!(out, "{status}")?);
         }
-        say(status, out)?;
+        writeln!(out, "{}", sentence(status))?;
         if let Some(url) = status["standing"]["portal"]["url"].as_str() {
             writeln!(out, "portal        {url}")?;
         }
@@ -293,19 +209,9 @@ impl Status {
     }
 }
 
-/// Shows a sentence on the desktop, where there is one (Desktop Notifications Specification). Where there is none nobody
-/// misses it: the sentence is printed as well.
-fn notify(sentence: &str) {
-    let mut command = guestright_host::system_command("notify-send");
-    command.args(["--app-name=guestright", "--icon=network-wireless", "guestright", sentence]);
-    if let Err(error) = command.stdin(std::process::Stdio::null()).status() {
-        tracing::debug!(%error, "no notification (notify-send, of the package libnotify-bin)");
-    }
-}
-
 impl Portal {
     pub(crate) fn run(self, out: &mut Output) -> Outcome {
-        let status = self.config.ask("status")?.ok_or_else(|| nobody(&self.config.config))?;
+        let status = self.config.resident().status()?;
         let portal = &status["standing"]["portal"];
         let (Some(url), Some(proxy)) = (portal["url"].as_str(), portal["proxy"].as_str()) else {
             return Err(Failure::user(anyhow!("no portal stands in the way: {}", sentence(&status)))
@@ -318,14 +224,10 @@ impl Portal {
             return Ok(writeln!(out, "page   {url}\nproxy  http://{proxy}")?);
         }
         let profile = browser::Profile::make(proxy)?;
-        let mut command: Command = profile.command(url)?;
+        let mut command = profile.command(url)?;
         writeln!(out, "opening {url} in a browser of its own; close it when you are online")?;
         let status = command.status().map_err(Failure::network)?;
         tracing::debug!(%status, "the browser has ended");
         Ok(())
     }
-}
-
-fn sentence(status: &Value) -> String {
-    status["standing"]["sentence"].as_str().unwrap_or("it is just starting").to_owned()
 }

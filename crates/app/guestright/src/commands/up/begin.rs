@@ -1,22 +1,15 @@
 //! The first `up`: files are put where they stay, and the program is started, by systemd where that runs.
 
 use crate::settings::{VisitSettings, beside, read};
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::PassphraseArgs;
 use guestright_cli::output::Output;
 use guestright_host::HomeAddress;
-use guestright_host::visit::background;
-use guestright_host::visit::install::{self, MemberFiles, UNIT_NAME};
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::os::unix::process::CommandExt as _;
+use guestright_host::visit::install::{self, MemberFiles};
+use guestright_host::visit::{asking, background};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use tracing::level_filters::LevelFilter;
-
-/// systemd runs where this is (sd_booted(3)).
-const BOOTED: &str = "/run/systemd/system";
 
 /// A member's files.
 #[derive(Debug, clap::Args)]
@@ -68,40 +61,13 @@ pub(super) fn start(config: &Path, log: LevelFilter, out: &mut Output) -> Outcom
             .hint("sudo guestright up; afterwards members of the group guestright need no sudo"));
     }
     let state = beside(config, &settings.state);
-    background::want(&state, true)?;
-    if Path::new(BOOTED).is_dir() && config == Path::new(crate::settings::visit::FILE) {
+    if asking::is_systemd() && config == Path::new(crate::settings::visit::FILE) {
+        background::want(&state, true)?;
         let program = std::env::current_exe().map_err(Failure::network)?;
         if let Some(unit) = install::start_unit(&program)? {
             writeln!(out, "{} is made: the visitor starts with the computer from now on", unit.display())?;
         }
         return Ok(());
     }
-    start_here(config, &state, log)
-}
-
-/// Without systemd: a process of its own, which no terminal ends.
-fn start_here(config: &Path, state: &Path, log: LevelFilter) -> Outcome {
-    let path = log_file(state);
-    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
-    let file = file.with_context(|| format!("open {}", path.display())).map_err(Failure::config)?;
-    let errors = file.try_clone().map_err(Failure::network)?;
-    let program = std::env::current_exe().map_err(Failure::network)?;
-    let mut command = Command::new(program);
-    command.args(["--log", &log.to_string(), "up", "--foreground", "--until-down", "--config"]).arg(config);
-    command.stdin(Stdio::null()).stdout(file).stderr(errors).current_dir("/").process_group(0);
-    command.spawn().map_err(Failure::network)?;
-    Ok(())
-}
-
-fn log_file(state: &Path) -> PathBuf {
-    state.join("log")
-}
-
-/// Where its log is, for a person.
-pub(super) fn log_words(config: &Path) -> String {
-    if Path::new(BOOTED).is_dir() {
-        return format!("journalctl -u {UNIT_NAME}");
-    }
-    let state = read::<VisitSettings>(config).map(|settings| beside(config, &settings.state));
-    state.map_or_else(|_| "the log".to_owned(), |state| log_file(&state).display().to_string())
+    Ok(asking::start(config, &state, &log.to_string())?)
 }

@@ -14,8 +14,6 @@ mod study_program;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use guestright_cli::output::Output;
 use guestright_cli::program;
-#[cfg(feature = "computer")]
-use guestright_host::ike_files;
 use guestright_host::{control, gateway_files};
 use std::process::ExitCode;
 use tracing::level_filters::LevelFilter;

@@ -448,6 +448,11 @@ pub fn create_private(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     private::create(path, bytes)
 }
 
+/// Makes a directory that only its owner may enter, unless it is there.
+pub fn make_private_directory(path: &Path) -> Result<(), RunError> {
+    private::make_directory(path)
+}
+
 fn read_limited(path: &Path) -> Result<String, RunError> {
     let bytes = guestright_keys::read_to_limit(path, usize::try_from(FILE_MAX).unwrap_or(usize::MAX));
     let text = String::from_utf8(bytes.map_err(RunError::config)?);

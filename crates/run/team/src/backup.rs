@@ -51,7 +51,7 @@ impl Collection {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn add_settings(&mut self, root: Root, path: &Path) -> Result<PathBuf, RunError> {
+    fn add_settings(&mut self, root: Root, path: &Path) -> Result<PathBuf, RunError> {
         let (directory, real) = settings_base(path)?;
         self.add(root, &directory, &real, 0)?;
         if let Some(found) = self.found.last_mut() {
@@ -64,15 +64,47 @@ impl Collection {
     ///
     /// # Errors
     /// It, or something in it, cannot be read.
-    pub fn add_named(&mut self, root: Root, directory: &Path, path: &Path) -> Result<(), RunError> {
+    fn add_named(&mut self, root: Root, directory: &Path, path: &Path) -> Result<(), RunError> {
         self.add(root, directory, path, DEPTH_MAX)
+    }
+
+    /// A home: its settings file, what that names, and the home's state with its store.
+    ///
+    /// # Errors
+    /// Something of it cannot be read.
+    pub fn add_home(
+        &mut self,
+        settings: &Path,
+        named: impl IntoIterator<Item = PathBuf>,
+        state: &Path,
+    ) -> Result<(), RunError> {
+        let directory = self.add_settings(Root::Home, settings)?;
+        let state_there = state.exists().then(|| state.to_path_buf());
+        for each in named.into_iter().chain(state_there) {
+            self.add_named(Root::Home, &directory, &each)?;
+        }
+        self.add_store(&directory, state)
+    }
+
+    /// An access point: its settings file and what that names. Its receipts are at home within a minute; its other state is of
+    /// today.
+    ///
+    /// # Errors
+    /// Something of it cannot be read.
+    pub fn add_access_point(
+        &mut self,
+        settings: &Path,
+        named: impl IntoIterator<Item = PathBuf>,
+    ) -> Result<(), RunError> {
+        let directory = self.add_settings(Root::Ap, settings)?;
+        named.into_iter().try_for_each(|each| self.add_named(Root::Ap, &directory, &each))
     }
 
     /// The store of the home with this state, if it has one.
     ///
     /// # Errors
     /// It cannot be copied.
-    pub fn add_store(&mut self, directory: &Path, state: &Path) -> Result<(), RunError> {
+    fn add_store(&mut self, directory: &Path, state: &Path) -> Result<(), RunError> {
         let store = state.join(home::STORE);
         if !store.exists() {
             return Ok(());
@@ -146,6 +178,32 @@ impl Collection {
         drop(copied);
         Ok(written)
     }
+}
+
+/// The files that a home's settings name besides those of the home itself: secrets of calls, of IKEv2, certificates for TLS.
+/// Those that are not there are nobody's loss. Names are as in `settings`, from the directory that is in.
+pub fn files_named_in(settings: &Path, table: &toml::Table) -> Vec<PathBuf> {
+    let directory = settings.parent().unwrap_or(Path::new("."));
+    let mut found = Vec::new();
+    let mut tables = vec![table];
+    while let Some(table) = tables.pop() {
+        for (name, value) in table {
+            let is_file = name.ends_with("_file")
+                || ["certificate", "certificate_key", "team_secret"].contains(&name.as_str());
+            match value {
+                toml::Value::Table(inner) => tables.push(inner),
+                toml::Value::String(text) if is_file => found.push(directory.join(text)),
+                toml::Value::String(_)
+                | toml::Value::Integer(_)
+                | toml::Value::Float(_)
+                | toml::Value::Boolean(_)
+                | toml::Value::Datetime(_)
+                | toml::Value::Array(_) => {}
+            }
+        }
+    }
+    found.retain(|path| path.is_file());
+    found
 }
 
 /// What is in a new backup.
@@ -358,4 +416,25 @@ fn write_beside(archive: &mut ArchiveReader, entry: &Entry, target: &Path) -> Re
     };
     write().inspect_err(|_| drop(fs::remove_file(&beside)))?;
     Ok(beside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_settings_name_are_found_where_they_are_and_only_if_they_are_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let there = |name: &str| {
+            let path = directory.path().join(name);
+            fs::write(&path, "").unwrap();
+            path
+        };
+        let table = "key = \"home.key\"\n[voice]\nsecret_file = \"voice\"\nport = 5060\n\
+                     [gateway.ikev2]\nteam_secret = \"psk\"\ncertificate = \"gone.pem\"\n";
+        let want = BTreeSet::from([there("voice"), there("psk")]);
+        there("home.key");
+        let found = files_named_in(&directory.path().join("home.toml"), &table.parse().unwrap());
+        assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), want);
+    }
 }

@@ -14,6 +14,14 @@ pub fn team_key(dir: &Path) -> PathBuf {
     dir.join("team.key")
 }
 
+/// Gives the team's key when something is to be signed: its passphrase may be asked for then, and not before.
+pub type TeamKey<'a> = &'a dyn Fn() -> Result<SecretKey, RunError>;
+
+/// Where the team's list of revoked keys is.
+pub fn revocation_list(dir: &Path) -> PathBuf {
+    dir.join("revocations")
+}
+
 /// The team's gateway, if it has one.
 ///
 /// # Errors
@@ -33,7 +41,7 @@ pub fn member_files(dir: &Path, name: &str) -> (PathBuf, PathBuf) {
 /// # Errors
 /// It cannot be read.
 pub fn revocations(dir: &Path) -> Result<Option<RevocationList>, RunError> {
-    let path = dir.join("revocations");
+    let path = revocation_list(dir);
     if !path.exists() {
         return Ok(None);
     }
@@ -87,7 +95,7 @@ pub fn revoke_keys(
     }
     let sequence = old.map_or(1, |list| list.sequence() + 1);
     let list = RevocationList::issue(team, sequence, now, revoked).map_err(RunError::user)?;
-    guestright_keys::write_revocations(&dir.join("revocations"), &list).map_err(RunError::config)?;
+    guestright_keys::write_revocations(&revocation_list(dir), &list).map_err(RunError::config)?;
     Ok(Revoked { since: now, sequence })
 }
 

@@ -1,6 +1,6 @@
 //! Members' words on where their home is, for others who call them (design note 0004, section 4).
 
-use crate::directory::{certificates, revocations};
+use crate::directory::{certificates, member_files, revocations};
 use guestright_clock::Clock;
 use guestright_directory::{Address, Record, Statement};
 use guestright_error::{OrFail as _, RunError};
@@ -22,6 +22,45 @@ pub fn home(dir: &Path) -> Result<Option<Certificate>, RunError> {
     };
     let homes = certificates(dir)?.into_iter().map(|(_, certificate)| certificate);
     Ok(homes.filter(holds).max_by_key(Certificate::not_before))
+}
+
+/// Signs anew for these members, or for all, as far as they have a tunnel and their keys are still in the team's directory.
+/// Returns their names, and until when each record counts.
+///
+/// # Errors
+/// The team has no home, nobody can be signed for, or one of those who were named cannot.
+pub fn sign(
+    dir: &Path,
+    names: &[String],
+    addresses: &[Address],
+) -> Result<Vec<(String, UnixSeconds)>, RunError> {
+    let files = GatewayFiles::open(&dir.join(gateway_files::DIRECTORY))?;
+    let Some(home) = home(dir)? else {
+        let dir = dir.display();
+        return Err(RunError::config(format!("{dir} has no certificate of a home that holds"))
+            .with_hint(format!("guestright team member add home --role home --dir {dir}")));
+    };
+    let mut signed = Vec::new();
+    for (name, certificate) in certificates(dir)? {
+        let (key, _) = member_files(dir, &name);
+        if !names.is_empty() && !names.contains(&name) {
+            continue;
+        }
+        let has_tunnel = certificate.role() == Role::Member && files.peer_file(&name)?.is_some();
+        if !has_tunnel || !key.exists() {
+            continue;
+        }
+        let key = guestright_keys::read_secret(&key, || None).map_err(RunError::config)?;
+        let until = write(&files, &home, addresses, &name, &key, &certificate)?;
+        signed.push((name, until));
+    }
+    let missing = names.iter().find(|name| !signed.iter().any(|(done, _)| done == *name));
+    if signed.is_empty() || missing.is_some() {
+        let who = missing.map_or_else(|| "nobody".to_owned(), |name| format!("{name} is no member that"));
+        return Err(RunError::config(format!("{who} has both a tunnel and a key in {}", dir.display()))
+            .with_hint("`guestright team member add NAME --qr` makes both"));
+    }
+    Ok(signed)
 }
 
 /// Where a member's record says that its home is.

@@ -3,6 +3,7 @@
 
 mod exchange;
 
+use crate::directory::revocations;
 use data_encoding::BASE32_NOPAD;
 use guestright_channel::{Channel, InvitationSecret, accept_invited, connect_invited};
 use guestright_clock::Clock;
@@ -49,7 +50,7 @@ impl FromStr for Code {
 
 impl Code {
     /// A code with a fresh secret, for whoever finds this computer at this address.
-    pub fn new(address: String) -> Self {
+    fn new(address: String) -> Self {
         let mut secret = InvitationSecret::default();
         secret.copy_from_slice(&guestright_clock::seed().0[..16]);
         Self { address, secret }
@@ -64,17 +65,61 @@ impl Code {
     }
 }
 
+/// Listens for whoever is to come, and makes a code for it. Its address is the one that is given, with the port if that has none;
+/// or the one that is listened at; or the one towards the household's router.
+///
+/// # Errors
+/// Nothing can listen there, or there is no way to a router.
+pub async fn open(listen: SocketAddr, address: Option<&str>) -> Result<(TcpListener, Code), RunError> {
+    let failed = |error| {
+        RunError::network(format!("listen at {listen}: {error}"))
+            .with_hint("choose another port with --listen")
+    };
+    let listener = TcpListener::bind(listen).await.map_err(failed)?;
+    let port = listener.local_addr().map_err(RunError::network)?.port();
+    let address = match address {
+        Some(address) if address.contains(':') => address.to_owned(),
+        Some(address) => format!("{address}:{port}"),
+        None if !listen.ip().is_unspecified() => SocketAddr::new(listen.ip(), port).to_string(),
+        None => {
+            let uplink = guestright_portmap::uplink().map_err(|error| {
+                RunError::network(error)
+                    .with_hint("say with --address where the other computer finds this one")
+            })?;
+            SocketAddr::new(uplink.own.into(), port).to_string()
+        }
+    };
+    Ok((listener, Code::new(address)))
+}
+
 /// What the founder signs with, and where what it signed is kept.
 #[derive(Debug)]
 pub struct Founder {
-    pub team: SecretKey,
-    pub revocations: RevocationList,
-    pub dir: PathBuf,
-    pub name: String,
-    pub days: u64,
+    team: SecretKey,
+    revocations: RevocationList,
+    dir: PathBuf,
+    name: String,
+    days: u64,
 }
 
 impl Founder {
+    /// For a computer of this name, and certificates that hold for so many days.
+    ///
+    /// # Errors
+    /// The name has certificates already, or the team's list cannot be read.
+    pub fn new(dir: &Path, team: SecretKey, name: &str, days: u64) -> Result<Self, RunError> {
+        let revocations = revocations(dir)?.map_or_else(|| empty_list(&team), Ok)?;
+        let this = Self { team, revocations, dir: dir.to_path_buf(), name: name.to_owned(), days };
+        for role in [Role::AccessPoint, Role::Home] {
+            let path = this.certificate_path(role);
+            if path.exists() {
+                return Err(RunError::config(format!("{} exists already", path.display()))
+                    .with_hint("every name is given once; choose another with --name"));
+            }
+        }
+        Ok(this)
+    }
+
     /// Where the certificate for this role is kept, in the team's directory.
     pub fn certificate_path(&self, role: Role) -> PathBuf {
         let suffix = if role == Role::Home { "home" } else { "ap" };

@@ -1,4 +1,5 @@
-//! A team's directory and what is done with it: keys and certificates, ways home, revocations, invitations, backups.
+//! A team's directory and what is done with it: keys and certificates, members and their phones, ways home, revocations,
+//! invitations, backups.
 //!
 //! In: the directory, the team's secret key where something is signed, names. Out: files in the directory and in its
 //! gateway's, or what the files say.
@@ -8,9 +9,15 @@
 
 pub mod backup;
 pub mod directory;
+pub mod gateway;
 pub mod home_record;
 pub mod ike_access;
 pub mod invitation;
+pub mod life;
+pub mod member;
 pub mod name;
+pub mod own_key;
+pub mod phone;
 pub mod qr;
+pub mod renewal;
 pub mod way_home;

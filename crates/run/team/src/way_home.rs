@@ -19,6 +19,9 @@ use zeroize::Zeroizing;
 /// How long a member's word to its home holds: ten years, in seconds.
 const DELEGATION_LIFE: u64 = 3_650 * 86_400;
 
+/// For how many bytes a day a home usually may sign in a member's place.
+pub const BYTES_PER_DAY: u64 = 1_000_000_000;
+
 /// On what terms a member's home may sign in its place, where it has nothing but the tunnel.
 #[derive(Clone, Debug)]
 pub struct Terms {
@@ -27,22 +30,37 @@ pub struct Terms {
     pub only_at: Vec<TeamId>,
 }
 
-impl Terms {
-    /// Those of somebody who has a tunnel, or nothing if its home may not sign; and whether it has one.
+/// A tunnel for somebody.
+#[derive(Clone, Debug)]
+pub struct TunnelWish {
+    /// On what terms its home may sign in its place; without any it may not.
+    pub terms: Option<Terms>,
+}
+
+impl Default for TunnelWish {
+    /// Its home may sign at all access points.
+    fn default() -> Self {
+        Self { terms: Some(Terms { bytes_per_day: BYTES_PER_DAY, only_at: Vec::new() }) }
+    }
+}
+
+impl TunnelWish {
+    /// The tunnel that somebody has, to be given again.
     ///
     /// # Errors
     /// The files at the gateway cannot be read.
-    pub fn of_member(dir: &Path, name: &str) -> Result<Option<Option<Self>>, RunError> {
+    pub fn of_member(dir: &Path, name: &str) -> Result<Option<Self>, RunError> {
         let peer = gateway(dir)?.map(|files| files.peer_file(name)).transpose()?.flatten();
         let Some(peer) = peer else { return Ok(None) };
         let terms = peer.delegation()?.map(|delegation| delegation.terms().clone());
-        Ok(Some(terms.map(|terms| Self {
+        let terms = terms.map(|terms| Terms {
             bytes_per_day: terms.bytes_per_day.0,
             only_at: match terms.access_points {
                 AccessPoints::Of(teams) => teams.iter().copied().collect(),
                 AccessPoints::Any => Vec::new(),
             },
-        })))
+        });
+        Ok(Some(Self { terms }))
     }
 }
 
@@ -132,6 +150,30 @@ impl Reservation {
         files.hand_over()?;
         drop(lock);
         Ok(Tunnel { config, path, address, delegates: terms.is_some(), is_found: home.is_some() })
+    }
+}
+
+impl Tunnel {
+    /// What a member was given when it was added.
+    ///
+    /// # Errors
+    /// It has no tunnel, or a file of it cannot be read.
+    pub fn of_member(dir: &Path, name: &str) -> Result<Self, RunError> {
+        let path = config_path(dir, name);
+        if !path.exists() {
+            return Err(RunError::config(format!("{} is not there", path.display()))
+                .with_hint("a member gets a tunnel with `guestright team member add NAME --qr`"));
+        }
+        let config = Zeroizing::new(gateway_files::read_secret(&path)?);
+        let wrong = |error| RunError::config(format!("{}: {error}", path.display()));
+        let own = Config::parse(&config).map_err(wrong)?.interface.addresses.first().map(Network::address);
+        let Some(IpAddr::V4(address)) = own else {
+            return Err(RunError::config(format!("{} has no IPv4 `Address`", path.display())));
+        };
+        let files = GatewayFiles::open(&dir.join(gateway_files::DIRECTORY))?;
+        let delegates = files.peer_file(name)?.is_some_and(|peer| peer.delegation.is_some());
+        let is_found = files.record_path(name).exists();
+        Ok(Self { config, path, address, delegates, is_found })
     }
 }
 

@@ -6,17 +6,19 @@ mod life;
 mod phone;
 mod record;
 mod renew;
-pub(crate) mod renewal;
+mod renewal;
 mod whole;
 
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
-use guestright_cli::files::{self, PassphraseArgs};
+use guestright_cli::files::PassphraseArgs;
 use guestright_cli::output::Output;
-use guestright_clock::Clock;
-use guestright_identity::{Certificate, IdentityError, KeyId, Role, SecretKey, Suite};
-use guestright_team::directory::{Revoked, certificates, gateway, member_files, revocations, team_key};
-use guestright_team::{backup, directory, ike_access, name, way_home};
+use guestright_error::RunError;
+use guestright_identity::{Role, SecretKey, Suite};
+use guestright_team::directory::team_key;
+use guestright_team::member::{self, Added, Listed, Revocation};
+use guestright_team::way_home::{Tunnel, has_tunnel};
+use guestright_team::{backup, name, own_key};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -255,9 +257,9 @@ impl TeamArgs {
         self.passphrase.read_secret(&team_key(&self.dir)).map_err(no_team)
     }
 
-    /// Puts keys on the team's revocation list, from now on.
-    fn revoke_keys(&self, keys: impl IntoIterator<Item = KeyId>) -> Result<Revoked, Failure> {
-        Ok(directory::revoke_keys(&self.dir, &self.key()?, keys)?)
+    /// The same for the library, which wants it when something is to be signed.
+    fn signing_key(&self) -> Result<SecretKey, RunError> {
+        Ok(self.key()?)
     }
 }
 
@@ -289,15 +291,9 @@ impl Team {
 
 impl Init {
     fn run(self, out: &mut Output) -> Outcome {
-        files::state_directory(&self.dir)?;
-        let mut rng = guestright_clock::rng();
-        let key = SecretKey::generate(self.suite, &mut rng);
         let encrypt = self.encrypt || self.passphrase.is_given();
         let passphrase = encrypt.then(|| self.passphrase.new_passphrase()).transpose()?;
-        let path = team_key(&self.dir);
-        guestright_keys::write_secret(&path, &key, passphrase.as_deref(), &mut rng).map_err(|error| {
-            Failure::config(error).hint("one directory holds one team; give another with --dir")
-        })?;
+        let own_key::Made { key, path } = own_key::make(&self.dir, self.suite, passphrase.as_deref())?;
         let team = key.public().team_id();
         if self.json {
             writeln!(
@@ -313,177 +309,107 @@ impl Init {
     }
 }
 
-/// A new member.
-struct Made {
-    key_path: PathBuf,
-    certificate_path: PathBuf,
-    certificate: Certificate,
-    tunnel: Option<enrol::Tunnel>,
-    ike: Option<ikev2::Access>,
-}
-
 impl Add {
     fn run(mut self, out: &mut Output) -> Outcome {
         self.name = name::check(&self.name)?;
         if self.phone.is_wanted() {
             return self.add_phone(out);
         }
-        if self.tunnel.is_wanted() && member_files(&self.team.dir, &self.name).1.exists() {
+        if self.tunnel.is_wanted() && member::is_there(&self.team.dir, &self.name) {
             return self.add_tunnel(out);
         }
-        let made = self.make()?;
-        let (role, id) = (self.role.role(), made.certificate.subject_id().to_string());
-        let to = made.certificate.not_after();
-        if self.json {
-            let role = role.to_string();
-            let mut answer = json!({ "name": self.name, "role": role, "id": id, "not_after": to.to_string(),
-                "key": made.key_path, "certificate": made.certificate_path });
-            if let Some(tunnel) = &made.tunnel {
-                answer["tunnel"] = tunnel.json();
-            }
-            if let Some(ike) = &made.ike {
-                answer["ikev2"] = ike.json();
-            }
-            writeln!(out, "{answer}")?;
-        } else {
-            let (key, certificate) = (made.key_path.display(), made.certificate_path.display());
-            writeln!(out, "added {} as {role}, until {to}", self.name)?;
-            writeln!(out, "give it {key} and {certificate}; keep {key} secret from everybody else")?;
-            made.tunnel.iter().try_for_each(|tunnel| tunnel.print(out))?;
-            made.ike.iter().try_for_each(|ike| ike.print(out))?;
-        }
-        made.tunnel.map_or(Ok(()), |tunnel| tunnel.draw(self.tunnel.images()))
+        let team = self.team.key()?;
+        self.tunnel.check_images()?;
+        let added = member::add(&self.team.dir, &team, &self.wish())?;
+        print_added(&added, &self.name, self.json, out)?;
+        added.tunnel.map_or(Ok(()), |tunnel| self.tunnel.images().draw(&tunnel))
     }
 
-    /// Makes key, certificate, and the ways home that were asked for.
-    fn make(&self) -> Result<Made, Failure> {
-        let team = self.team.key()?;
-        let role = self.role.role();
-        let reservation = self.tunnel.reserve(&self.team.dir, &self.name, role)?;
-        let ike = self.ike.find_gateway(&self.team.dir, &self.name, role)?;
-        let mut rng = guestright_clock::rng();
-        let key = SecretKey::generate(team.public().suite(), &mut rng);
-        let now = Clock::start().now().unix_seconds();
-        let (from, to) = self.life.starting(now);
-        let certificate = Certificate::issue(&team, key.public(), role, from, to);
-        let (key_path, certificate_path) = member_files(&self.team.dir, &self.name);
-        guestright_keys::write_secret(&key_path, &key, None, &mut rng)
-            .map_err(|error| {
-                let name = &self.name;
-                Failure::config(error).hint(format!(
-                    "somebody has this name: choose another, or `guestright team member renew {name}`, `replace {name}`, \
-                     `remove {name}`; --qr gives {name} a way home"
-                ))
-            })?;
-        guestright_keys::write_certificate(&certificate_path, &certificate).map_err(Failure::config)?;
-        let member = way_home::NewMember {
-            dir: &self.team.dir,
-            name: &self.name,
-            team: &team,
-            key: &key,
-            certificate: &certificate,
-        };
-        let tunnel = reservation.map(|reserved| self.tunnel.enrol(reserved, member)).transpose()?;
-        let ike = ike
-            .map(|gateway| ikev2::Access::give(gateway, &self.name, certificate.subject_id()))
-            .transpose()?;
-        Ok(Made { key_path, certificate_path, certificate, tunnel, ike })
+    fn wish(&self) -> member::Wish {
+        member::Wish {
+            name: self.name.clone(),
+            role: self.role.role(),
+            life: self.life.seconds(),
+            tunnel: self.tunnel.is_wanted().then(|| self.tunnel.wish()),
+            ikev2: self.ike.is_wanted(),
+        }
     }
 
     /// Somebody who was added before gets a way home, or is shown the one that there is.
     fn add_tunnel(self, out: &mut Output) -> Outcome {
         let (dir, name) = (&self.team.dir, &self.name);
-        let certificate = renew::certificate_of(dir, name)?;
-        if certificate.role() != Role::Member {
-            let role = certificate.role();
-            return Err(
-                Failure::user(anyhow!("only a member roams; {name} is a {role}")).hint("leave out --qr")
-            );
+        let certificate = member::roaming(dir, name, "--qr")?;
+        if has_tunnel(dir, name)? {
+            return enrol::show(name, dir, self.tunnel.images(), self.json, out);
         }
-        renew::check_not_revoked(dir, name, certificate.subject_id())?;
-        if way_home::has_tunnel(dir, name)? {
-            let show = enrol::Show::of(name, dir, self.tunnel.into_images(), self.json);
-            return show.run(out);
-        }
-        let tunnel = self.give_tunnel(&certificate)?;
+        self.tunnel.check_images()?;
+        let key = || self.team.signing_key();
+        let tunnel = member::give_tunnel(dir, &key, name, &certificate, &self.tunnel.wish())?;
         if self.json {
             let id = certificate.subject_id().to_string();
-            let mut answer = json!({ "name": name, "role": certificate.role().to_string(), "id": id,
-                "not_after": certificate.not_after().to_string() });
-            if let Some(tunnel) = &tunnel {
-                answer["tunnel"] = tunnel.json();
-            }
+            let answer = json!({ "name": name, "role": certificate.role().to_string(), "id": id,
+                "not_after": certificate.not_after().to_string(), "tunnel": enrol::json(&tunnel) });
             writeln!(out, "{answer}")?;
         } else {
             writeln!(out, "{name} keeps its key and its certificate, and has a way home now")?;
-            tunnel.iter().try_for_each(|tunnel| tunnel.print(out))?;
+            enrol::print(&tunnel, out)?;
         }
-        tunnel.map_or(Ok(()), |tunnel| tunnel.draw(self.tunnel.images()))
-    }
-
-    /// Makes a tunnel for somebody who was added before.
-    fn give_tunnel(&self, certificate: &Certificate) -> Result<Option<enrol::Tunnel>, Failure> {
-        let (dir, name) = (&self.team.dir, &self.name);
-        let reservation = self.tunnel.reserve(dir, name, certificate.role())?;
-        let (key_path, _) = member_files(dir, name);
-        let key = guestright_keys::read_secret(&key_path, || None).map_err(|error| {
-            Failure::config(error).hint(format!(
-                "put {name}'s key back for this: its word to its home is signed with it; or give it a new one: guestright \
-                 team member replace {name}"
-            ))
-        })?;
-        let team = self.team.key()?;
-        let member = way_home::NewMember { dir, name, team: &team, key: &key, certificate };
-        reservation.map(|reserved| self.tunnel.enrol(reserved, member)).transpose()
+        self.tunnel.images().draw(&tunnel)
     }
 }
 
-/// One line of the list: name, certificate, whether it holds, and the phone if there is one.
-type Row = (String, Certificate, Result<(), IdentityError>, Option<phone::Record>);
+/// Says what somebody has been given.
+fn print_added(added: &Added, name: &str, json: bool, out: &mut Output) -> Outcome {
+    let Added { key_path, certificate_path, certificate, tunnel, ike } = added;
+    let (role, to) = (certificate.role().to_string(), certificate.not_after());
+    if json {
+        let id = certificate.subject_id().to_string();
+        let mut answer = json!({ "name": name, "role": role, "id": id, "not_after": to.to_string(),
+            "key": key_path, "certificate": certificate_path });
+        if let Some(tunnel) = tunnel {
+            answer["tunnel"] = enrol::json(tunnel);
+        }
+        if let Some(ike) = ike {
+            answer["ikev2"] = ikev2::json(ike);
+        }
+        return Ok(writeln!(out, "{answer}")?);
+    }
+    let (key, certificate) = (key_path.display(), certificate_path.display());
+    writeln!(out, "added {name} as {role}, until {to}")?;
+    writeln!(out, "give it {key} and {certificate}; keep {key} secret from everybody else")?;
+    tunnel.iter().try_for_each(|tunnel: &Tunnel| enrol::print(tunnel, out))?;
+    ike.iter().try_for_each(|ike| ikev2::print(ike, out))
+}
 
 impl List {
     fn run(self, out: &mut Output) -> Outcome {
-        let revoked = revocations(&self.dir)?;
-        let now = Clock::start().now().unix_seconds();
-        let addresses = way_home::addresses(&self.dir)?;
-        let mut rows = Vec::new();
-        for (name, certificate) in certificates(&self.dir)? {
-            let list = revoked.as_ref().map_or(Ok(()), |list| list.check_certificate(&certificate, now));
-            let holds = certificate.check(certificate.role(), now).and(list);
-            let phone = phone::record(&self.dir, &name)?;
-            rows.push((name, certificate, holds, phone));
-        }
+        let rows = member::list(&self.dir)?;
         if self.json {
-            let row = |(name, certificate, holds, phone): &Row| {
+            let row = |listed: &Listed| {
+                let Listed { name, certificate, holds, address, phone } = listed;
                 let phone = phone.as_ref().map(|phone| {
                     json!({ "label": phone.label, "serial": phone.serial, "not_after": phone.not_after,
                         "revoked": phone.revoked })
                 });
                 json!({ "name": name, "team": certificate.team_id().to_string(), "role": certificate.role().to_string(),
                     "id": certificate.subject_id().to_string(),
-                    "not_after": certificate.not_after().to_string(), "address": addresses.get(name),
+                    "not_after": certificate.not_after().to_string(), "address": address,
                     "valid": holds.is_ok(), "reason": holds.as_ref().err().map(ToString::to_string),
                     "phone": phone })
             };
             writeln!(out, "{}", serde_json::Value::Array(rows.iter().map(row).collect()))?;
             return Ok(());
         }
-        if let Some((_, certificate, ..)) = rows.first() {
+        if let Some(Listed { certificate, .. }) = rows.first() {
             writeln!(out, "team {}\n", certificate.team_id())?;
         }
         writeln!(out, "{:<20} {:<13} {:<10} {:<21} {:<15} state", "name", "role", "id", "until", "address")?;
-        for (name, certificate, holds, phone) in rows {
-            let mut state = holds.map_or_else(|error| error.to_string(), |()| "holds".to_owned());
-            match phone {
-                Some(phone::Record { revoked: Some(since), .. }) => {
-                    state.push_str(&format!(", phone revoked at {since}"));
-                }
-                Some(phone) => state.push_str(&format!(", phone until {}", phone.not_after)),
-                None => {}
-            }
+        for row in rows {
+            let state = row.state();
+            let Listed { name, certificate, address, .. } = row;
             let id = certificate.subject_id().to_string();
             let (role, until) = (certificate.role().to_string(), certificate.not_after().to_string());
-            let address = addresses.get(&name).map_or_else(|| "-".to_owned(), ToString::to_string);
+            let address = address.map_or_else(|| "-".to_owned(), |address| address.to_string());
             writeln!(out, "{name:<20} {role:<13} {:<10} {until:<21} {address:<15} {state}", &id[..8])?;
         }
         Ok(())
@@ -493,59 +419,55 @@ impl List {
 impl Revoke {
     fn run(self, out: &mut Output) -> Outcome {
         let OneArgs { name, team, json } = self.one;
-        let (_, path) = member_files(&team.dir, &name);
-        let certificate = guestright_keys::read_certificate(&path).map_err(Failure::config)?;
-        let Revoked { since, sequence } = team.revoke_keys([certificate.subject_id()])?;
-        let path = team.dir.join("revocations");
-        let by_ike = ike_access::revoke(&team.dir, &name, &since.to_string())?;
-        let has_tunnel = way_home::revoke(&team.dir, &name, &since.to_string())? || by_ike;
-        let phone = phone::revoke(&team.dir, &name, &since.to_string())?;
+        let key = || team.signing_key();
+        let revoked = member::revoke(&team.dir, &key, &name, phone::read_home)?;
+        let Revocation { id, since, list, sequence, had_tunnel, phone } = revoked;
         if json {
-            let id = certificate.subject_id().to_string();
-            let answer = json!({ "name": name, "id": id, "since": since.to_string(), "list": path,
-                "sequence": sequence, "tunnel": has_tunnel, "phone": phone.json() });
+            let answer = json!({ "name": name, "id": id.to_string(), "since": since.to_string(), "list": list,
+                "sequence": sequence, "tunnel": had_tunnel, "phone": phone::revoked_json(phone) });
             return Ok(writeln!(out, "{answer}")?);
         }
         writeln!(out, "revoked {name}: what it signs from {since} on does not count")?;
         writeln!(
             out,
             "the list is {}; give it to the team's home and say `guestright home reload`",
-            path.display()
+            list.display()
         )?;
         if phone.is_shut() {
             writeln!(out, "its tunnel is shut")?;
-        } else if has_tunnel {
+        } else if had_tunnel {
             writeln!(
                 out,
                 "its tunnel is shut after `guestright home reload`, where the home has this gateway/"
             )?;
         }
-        phone.print(&name, out)
+        phone::print_revoked(phone, &name, out)
     }
 }
 
 impl Backup {
     fn run(self, out: &mut Output) -> Outcome {
         if self.all {
-            let Self { team: TeamArgs { dir, passphrase }, .. } = &self;
-            if !team_key(dir).exists() {
-                return Err(no_team(Failure::config(anyhow!("{} is not there", team_key(dir).display()))));
-            }
-            let passphrase = (!self.plain).then(|| passphrase.new_passphrase()).transpose()?;
-            let wanted = whole::Wanted { team: dir, home: self.home.as_deref(), ap: self.ap.as_deref() };
-            return whole::back_up(&self.file, &wanted, passphrase.as_deref(), self.json, out);
+            return self.all(out);
         }
         let team = self.team.key()?;
-        let passphrase = self.team.passphrase.new_passphrase()?;
-        let mut rng = guestright_clock::rng();
-        guestright_keys::write_secret(&self.file, &team, Some(&passphrase), &mut rng)
-            .map_err(Failure::config)?;
+        own_key::back_up(&self.file, &team, &self.team.passphrase.new_passphrase()?)?;
         if self.json {
             writeln!(out, "{}", json!({ "file": self.file, "team": team.public().team_id().to_string() }))?;
         } else {
             writeln!(out, "wrote {}: with its passphrase it is the whole team", self.file.display())?;
         }
         Ok(())
+    }
+
+    fn all(self, out: &mut Output) -> Outcome {
+        let Self { team: TeamArgs { dir, passphrase }, .. } = &self;
+        if !team_key(dir).exists() {
+            return Err(no_team(Failure::config(anyhow!("{} is not there", team_key(dir).display()))));
+        }
+        let passphrase = (!self.plain).then(|| passphrase.new_passphrase()).transpose()?;
+        let wanted = whole::Wanted { team: dir, home: self.home.as_deref(), ap: self.ap.as_deref() };
+        whole::back_up(&self.file, &wanted, passphrase.as_deref(), self.json, out)
     }
 }
 
@@ -557,43 +479,16 @@ impl Restore {
         }
         let dir = self.dir.unwrap_or_else(|| PathBuf::from("team"));
         let ask = self.passphrase.asker(&self.file)?;
-        let mut passphrase = None;
-        let given = || {
-            passphrase = ask();
-            passphrase.clone()
-        };
-        let team = guestright_keys::read_secret(&self.file, given).map_err(Failure::config)?;
-        files::state_directory(&dir)?;
-        let mut rng = guestright_clock::rng();
-        let passphrase = passphrase.filter(|_| !self.plain);
-        guestright_keys::write_secret(
-            &team_key(&dir),
-            &team,
-            passphrase.as_deref().map(String::as_str),
-            &mut rng,
-        )
-        .map_err(Failure::config)?;
-        let id = team.public().team_id();
+        let own_key::Restored { team, is_encrypted } = own_key::restore(&self.file, &dir, ask, self.plain)?;
         if self.json {
-            let encrypted = passphrase.is_some();
-            writeln!(out, "{}", json!({ "team": id.to_string(), "directory": dir, "encrypted": encrypted }))?;
-        } else {
-            writeln!(out, "restored team {id} in {}", dir.display())?;
-            if passphrase.is_some() {
-                writeln!(out, "its key has the passphrase of the backup")?;
-            }
+            let answer = json!({ "team": team.to_string(), "directory": dir, "encrypted": is_encrypted });
+            return Ok(writeln!(out, "{answer}")?);
+        }
+        writeln!(out, "restored team {team} in {}", dir.display())?;
+        if is_encrypted {
+            writeln!(out, "its key has the passphrase of the backup")?;
         }
         Ok(())
-    }
-}
-
-impl From<Role> for RoleName {
-    fn from(role: Role) -> Self {
-        match role {
-            Role::Member => Self::Member,
-            Role::AccessPoint => Self::AccessPoint,
-            Role::Home => Self::Home,
-        }
     }
 }
 
@@ -609,9 +504,4 @@ impl RoleName {
 
 fn no_team(failure: Failure) -> Failure {
     failure.hint("is this a team's directory? --dir names it, and `guestright team init` makes one")
-}
-
-/// Whether a new member may have this name.
-pub(super) fn is_name(name: &str) -> bool {
-    name::check(name).is_ok()
 }

@@ -1,6 +1,5 @@
 //! Keys and certificates of the team, by the program's own commands.
 
-use crate::commands::team::{is_name, renewal};
 use crate::gateway_files;
 use anyhow::anyhow;
 use clap::Parser as _;
@@ -10,6 +9,7 @@ use guestright_identity::Role;
 use guestright_setup::{GatewayWork, TeamChoice, TeamWork};
 use guestright_system::{Maker, Owners};
 use guestright_team::invitation::{self, Code};
+use guestright_team::{name, renewal};
 use std::path::Path;
 use tracing::level_filters::LevelFilter;
 
@@ -36,7 +36,7 @@ pub(super) fn check(team: &TeamChoice) -> Outcome {
     match team {
         TeamChoice::Join { code } => read(code).map(drop),
         TeamChoice::New { members, .. } => members.iter().try_for_each(|name| {
-            if is_name(name) {
+            if name::check(name).is_ok() {
                 return Ok(());
             }
             Err(Failure::config(anyhow!("{name:?} cannot be a member's name"))

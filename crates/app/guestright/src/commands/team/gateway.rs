@@ -1,15 +1,13 @@
 //! `guestright team gateway`: the gateway through which the team's roaming members come home.
 
-use crate::gateway_files::{self, GatewayFile, GatewayFiles};
-use anyhow::anyhow;
-use guestright_cli::failure::{Failure, Outcome};
+use crate::gateway_files;
+use guestright_cli::failure::Outcome;
 use guestright_cli::output::Output;
-use guestright_tunnel::wireguard::{HostPort, PrivateKey};
-use rand::RngExt;
+use guestright_team::gateway::{Wish, make};
+use guestright_tunnel::wireguard::HostPort;
 use serde_json::json;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::path::PathBuf;
-use zeroize::Zeroizing;
 
 /// Make the gateway through which roaming members come home
 #[derive(Debug, clap::Args)]
@@ -76,26 +74,10 @@ impl Gateway {
 
 impl Init {
     fn run(self, out: &mut Output) -> Outcome {
-        if !self.dir.join("team.key").exists() {
-            let dir = self.dir.display();
-            return Err(Failure::config(anyhow!("{dir} is no team's directory"))
-                .hint("--dir names it, and `guestright team init` makes one"));
-        }
-        let mut rng = guestright_clock::rng();
-        let random = Ipv4Addr::new(10, rng.random_range(64..128), rng.random(), 0);
-        let network = self.network.unwrap_or_else(|| format!("{random}/24"));
-        let file = GatewayFile {
-            port: self.port.unwrap_or(self.endpoint.port),
-            endpoint: self.endpoint.to_string(),
-            network,
-            dns: self.dns,
-            mtu: self.mtu,
-            keepalive_seconds: gateway_files::KEEPALIVE,
-        };
-        let secret = Zeroizing::new(guestright_clock::seed().0);
-        let key = PrivateKey::from_random(*secret);
-        let files = GatewayFiles::create(&self.dir.join(gateway_files::DIRECTORY), &file, &key)?;
-        let (path, public) = (files.path().display().to_string(), key.public().to_string());
+        let Self { endpoint, port, network, dns, mtu, .. } = self;
+        let files = make(&self.dir, Wish { endpoint, port, network, dns, mtu })?;
+        let file = &files.file;
+        let (path, public) = (files.path().display().to_string(), files.private_key()?.public().to_string());
         if self.json {
             let answer = json!({ "directory": path, "endpoint": file.endpoint, "port": file.port,
                 "network": file.network, "address": files.address(), "dns": files.dns(), "public_key": public });

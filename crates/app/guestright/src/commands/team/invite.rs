@@ -1,16 +1,15 @@
 //! `guestright team invite`: another computer of the team gets certificates for keys that it made itself, by a code that
 //! is good once and for a few minutes (design note 0011).
 
-use super::{PassphraseArgs, is_name, no_team, team_key};
+use super::{PassphraseArgs, no_team, team_key};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
-use guestright_identity::Role;
-use guestright_team::invitation::{Code, Founder, empty_list};
+use guestright_team::invitation::{self, Code, Founder};
+use guestright_team::name;
 use serde_json::json;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use tokio::net::TcpListener;
 
 /// Let another computer into the team: print a code for `guestright setup`, and wait for it
 ///
@@ -48,35 +47,17 @@ pub(super) struct Invite {
 
 impl Invite {
     pub(super) fn run(self, out: &mut Output) -> Outcome {
-        if !is_name(&self.name) {
+        if name::check(&self.name).is_err() {
             return Err(Failure::user(anyhow!("{:?} will not do: letters, digits and dashes", self.name)));
         }
-        let founder = self.founder()?;
-        for role in [Role::AccessPoint, Role::Home] {
-            let path = founder.certificate_path(role);
-            if path.exists() {
-                return Err(Failure::config(anyhow!("{} exists already", path.display()))
-                    .hint("every name is given once; choose another with --name"));
-            }
-        }
+        let team = self.passphrase.read_secret(&team_key(&self.dir)).map_err(no_team)?;
+        let founder = Founder::new(&self.dir, team, &self.name, self.days)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.map_err(Failure::network)?.block_on(self.wait(&founder, out))
     }
 
-    fn founder(&self) -> Result<Founder, Failure> {
-        let team = self.passphrase.read_secret(&team_key(&self.dir)).map_err(no_team)?;
-        let revocations = super::revocations(&self.dir)?.map_or_else(|| empty_list(&team), Ok)?;
-        Ok(Founder { team, revocations, dir: self.dir.clone(), name: self.name.clone(), days: self.days })
-    }
-
     async fn wait(&self, founder: &Founder, out: &mut Output<'_>) -> Outcome {
-        let failed = |error| {
-            Failure::network(anyhow!("listen at {}: {error}", self.listen))
-                .hint("choose another port with --listen")
-        };
-        let listener = TcpListener::bind(self.listen).await.map_err(failed)?;
-        let port = listener.local_addr().map_err(Failure::network)?.port();
-        let code = Code::new(self.announced(port)?);
+        let (listener, code) = invitation::open(self.listen, self.address.as_deref()).await?;
         self.say_code(&code, out)?;
         let (peer, certificates) = founder.wait(&listener, &code, self.minutes).await?;
         for certificate in &certificates {
@@ -95,22 +76,6 @@ impl Invite {
             }
         }
         Ok(())
-    }
-
-    fn announced(&self, port: u16) -> Result<String, Failure> {
-        match &self.address {
-            Some(address) if address.contains(':') => Ok(address.clone()),
-            Some(address) => Ok(format!("{address}:{port}")),
-            None if !self.listen.ip().is_unspecified() => {
-                Ok(SocketAddr::new(self.listen.ip(), port).to_string())
-            }
-            None => {
-                let uplink = guestright_portmap::uplink().map_err(|error| {
-                    Failure::network(error).hint("say with --address where the other computer finds this one")
-                })?;
-                Ok(SocketAddr::new(uplink.own.into(), port).to_string())
-            }
-        }
     }
 
     fn say_code(&self, code: &Code, out: &mut Output) -> Outcome {

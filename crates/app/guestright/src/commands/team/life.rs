@@ -1,71 +1,20 @@
-//! How long a certificate or a warrant holds.
+//! How long a certificate holds.
 
-use guestright_units::UnixSeconds;
-
-/// Other clocks may be a little behind ours: so many seconds…
-const BACKDATED_MAX: u64 = 600;
-/// …and not more than such a part of the life.
-const BACKDATED_PARTS: u64 = 8;
-const DAY: u64 = 86_400;
-/// No longer: ten years, in seconds.
-const LIFE_MAX: u64 = 3_650 * DAY;
+use guestright_team::life::{CERTIFICATE_DAYS, DAY, parse_seconds};
 
 /// The life of a certificate.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct LifeArgs {
     /// For how many days the certificate holds; short lives need fewer revocations
-    #[arg(long, default_value_t = 365, value_parser = clap::value_parser!(u64).range(1..=3650))]
+    #[arg(long, default_value_t = CERTIFICATE_DAYS, value_parser = clap::value_parser!(u64).range(1..=3650))]
     days: u64,
     /// The same for less than days, or more finely: 20m, 12h, 90d
-    #[arg(long, value_name = "DURATION", conflicts_with = "days", value_parser = seconds)]
+    #[arg(long, value_name = "DURATION", conflicts_with = "days", value_parser = parse_seconds)]
     life: Option<u64>,
 }
 
 impl LifeArgs {
-    /// From when to when it holds if it is made now.
-    pub(super) fn starting(self, now: UnixSeconds) -> (UnixSeconds, UnixSeconds) {
-        span(now, self.life.unwrap_or(self.days * DAY))
-    }
-}
-
-/// What is made now for so many seconds.
-pub(super) fn span(now: UnixSeconds, life: u64) -> (UnixSeconds, UnixSeconds) {
-    (now.minus(BACKDATED_MAX.min(life / BACKDATED_PARTS)), now.plus(life))
-}
-
-/// Reads `45s`, `20m`, `12h` or `90d`.
-pub(super) fn seconds(text: &str) -> Result<u64, String> {
-    let want = || "it should be a number and s, m, h or d, such as 20m or 90d".to_owned();
-    let unit = match text.chars().last() {
-        Some('s') => 1,
-        Some('m') => 60,
-        Some('h') => 3_600,
-        Some('d') => DAY,
-        _ => return Err(want()),
-    };
-    let number: u64 = text[..text.len() - 1].parse().map_err(|_| want())?;
-    match number.checked_mul(unit) {
-        Some(life) if (1..=LIFE_MAX).contains(&life) => Ok(life),
-        _ => Err("it should be between a second and ten years".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_duration_has_a_unit_and_limits() {
-        for (text, want) in
-            [("45s", 45), ("20m", 1_200), ("12h", 43_200), ("90d", 90 * DAY), ("3650d", LIFE_MAX)]
-        {
-            assert_eq!(seconds(text), Ok(want), "{text}");
-        }
-        for text in ["", "20", "m", "-1d", "0s", "3651d", "99999999999999999999d", "20 m", "1ä"] {
-            assert!(seconds(text).is_err(), "{text}");
-        }
-        let now = UnixSeconds(1_000_000);
-        assert_eq!(span(now, DAY), (now.minus(600), now.plus(DAY)));
-        assert_eq!(span(now, 80), (now.minus(10), now.plus(80)));
+    pub(super) fn seconds(self) -> u64 {
+        self.life.unwrap_or(self.days * DAY)
     }
 }

@@ -1,13 +1,12 @@
 //! `guestright team backup --all` and its `restore`: everything that a household would miss, in one encrypted file.
 
 use crate::settings::{self, ApSettings, HomeSettings};
-use guestright_cli::failure::{Failure, Outcome};
+use guestright_cli::failure::Outcome;
 use guestright_cli::files::PassphraseArgs;
 use guestright_cli::output::Output;
-use guestright_host::archive::Root;
 use guestright_team::backup::{self, Collection, Destinations};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What goes into a backup.
 #[derive(Debug)]
@@ -52,53 +51,18 @@ pub(super) fn back_up(
 
 fn add_home(files: &mut Collection, path: &Path) -> Outcome {
     let settings: HomeSettings = settings::read(path)?;
-    let directory = files.add_settings(Root::Home, path)?;
     let known = settings.for_loop(path)?;
-    let named = [Some(settings::beside(path, &settings.key)), Some(known.certificate.clone())];
-    let gateway = known.gateway.as_ref().map(|gateway| gateway.directory.clone());
-    let others = [known.revocations.clone(), known.renewal.clone(), gateway];
-    let extra = named_in(path)?;
-    let state = known.state.exists().then(|| known.state.clone());
-    for each in named.into_iter().chain(others).flatten().chain(extra).chain(state) {
-        files.add_named(Root::Home, &directory, &each)?;
-    }
-    files.add_store(&directory, &known.state)?;
-    Ok(())
-}
-
-/// Files that other settings name: secrets of calls and of IKEv2. Those that are not there are nobody's loss.
-fn named_in(path: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let table: toml::Table = settings::read(path)?;
-    let mut found = Vec::new();
-    let mut tables = vec![&table];
-    while let Some(table) = tables.pop() {
-        for (name, value) in table {
-            let is_file = name.ends_with("_file")
-                || ["certificate", "certificate_key", "team_secret"].contains(&name.as_str());
-            match value {
-                toml::Value::Table(inner) => tables.push(inner),
-                toml::Value::String(text) if is_file => found.push(settings::beside(path, Path::new(text))),
-                toml::Value::String(_)
-                | toml::Value::Integer(_)
-                | toml::Value::Float(_)
-                | toml::Value::Boolean(_)
-                | toml::Value::Datetime(_)
-                | toml::Value::Array(_) => {}
-            }
-        }
-    }
-    found.retain(|path| path.is_file());
-    Ok(found)
+    let gateway = known.gateway.map(|gateway| gateway.directory);
+    let named = [Some(settings::beside(path, &settings.key)), Some(known.certificate)];
+    let named = named.into_iter().chain([known.revocations, known.renewal, gateway]).flatten();
+    let others = backup::files_named_in(path, &settings::read(path)?);
+    Ok(files.add_home(path, named.chain(others), &known.state)?)
 }
 
 fn add_ap(files: &mut Collection, path: &Path) -> Outcome {
     let settings: ApSettings = settings::read(path)?;
-    let directory = files.add_settings(Root::Ap, path)?;
-    // Its receipts are at home within a minute; its other state is of today.
-    for each in [&settings.key, &settings.certificate] {
-        files.add_named(Root::Ap, &directory, &settings::beside(path, each))?;
-    }
-    Ok(())
+    let named = [&settings.key, &settings.certificate].map(|each| settings::beside(path, each));
+    Ok(files.add_access_point(path, named)?)
 }
 
 /// Puts everything back. First it is read to its end, then written beside, then given its names.

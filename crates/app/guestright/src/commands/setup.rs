@@ -1,20 +1,17 @@
 //! `guestright setup`: this computer shares its Wi-Fi, and stops doing so again.
 
-mod answers_file;
-mod keys;
 mod questions;
 mod show;
 
-use answers_file::AnswersFile;
 use anyhow::anyhow;
+use clap::Parser as _;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
-use guestright_setup::{
-    Answers, Choices, Facts, HomeAnswer, Plan, PlanError, Subnet, TeamAnswer, WifiAnswer,
-};
-use guestright_system::{Executor, SystemError, survey};
+use guestright_household::{Earlier, answers_file, is_root};
+use guestright_setup::{Answers, Facts, HomeAnswer, Subnet, TeamAnswer, WifiAnswer};
 use std::io::{BufRead as _, IsTerminal as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use tracing::level_filters::LevelFilter;
 
 /// Make this computer share its Wi-Fi: links, addresses, names, keys, settings, services. Or take all of it back
 ///
@@ -140,23 +137,14 @@ fn long_help() -> String {
     format!("{ANSWERS}\n{EXAMPLE}")
 }
 
-/// Where files are changed.
-const ROOT: &str = "/";
-
 impl Setup {
     pub(crate) fn run(self, out: &mut Output) -> Outcome {
         if self.undo {
             return self.undo(out);
         }
-        let seed = guestright_clock::seed().0;
-        let seed = u64::from_le_bytes(seed[..8].try_into().expect("a seed has 32 bytes"));
-        let facts = survey(seed).map_err(system)?;
-        let earlier = if is_root() { Executor::open(Path::new(ROOT)).map_err(system)? } else { None };
-        match earlier.as_ref().and_then(Executor::answers).map(str::to_owned) {
-            Some(text) => {
-                let recorded = AnswersFile::parse(&text).and_then(AnswersFile::answers);
-                self.go_on(facts, &recorded?, earlier, out)
-            }
+        let facts = guestright_household::look()?;
+        match guestright_household::earlier()? {
+            Some(earlier) => self.go_on(facts, earlier, out),
             None if self.start => {
                 Err(Failure::user(anyhow!("nothing has been set up here")).hint("guestright setup"))
             }
@@ -166,84 +154,55 @@ impl Setup {
 
     /// A first setup.
     fn begin(&self, facts: &Facts, out: &mut Output) -> Outcome {
-        let mut answers = self.wanted.answers(Answers::default())?;
+        let mut answers = self.wanted.answers()?;
         if self.asks() && self.wanted.answers.is_none() {
             let stdin = std::io::stdin();
             questions::ask(facts, &mut answers, &mut stdin.lock(), out)?;
         }
-        let choices = Choices::choose(facts, &answers).map_err(plan_error)?;
-        keys::check(&choices.team)?;
-        let plan = Plan::new(facts, &choices);
+        let setup = guestright_household::Setup::begin(facts, &answers)?;
         if self.dry_run {
-            return show::plan(&plan, &choices, self.json, out);
+            return show::plan(&setup, self.json, out);
         }
         require_root()?;
         if !self.json {
-            show::plan(&plan, &choices, false, out)?;
+            show::plan(&setup, false, out)?;
         }
         self.agree("do this?", out)?;
-        let text = AnswersFile::of(&choices.answers()).text()?;
-        let executor = Executor::begin(Path::new(ROOT), &text).map_err(system)?;
-        if let Err(error) = executor.check_clear(&plan.steps) {
-            // Nothing has been done yet: leave nothing behind.
-            executor.undo(&mut || false).map_err(system)?;
-            return Err(system(error));
-        }
-        self.apply(executor, &plan, &choices, out)
+        self.apply(setup, out)
     }
 
     /// A setup that was begun, or finished, earlier.
-    fn go_on(
-        &self,
-        facts: Facts,
-        recorded: &Answers,
-        executor: Option<Executor>,
-        out: &mut Output,
-    ) -> Outcome {
-        let facts = facts.without(&recorded.own_interfaces());
-        let choices = Choices::choose(&facts, recorded).map_err(plan_error)?;
-        if self.wanted.is_given() {
-            let wanted = self.wanted.answers(Answers::default())?.or_earlier(recorded);
-            if Choices::choose(&facts, &wanted).as_ref() != Ok(&choices) {
-                let is_finished = executor.as_ref().is_some_and(Executor::is_finished);
-                let what = if is_finished { "this computer was set up" } else { "a setup was begun here" };
-                return Err(Failure::user(anyhow!("{what} with other answers")).hint(
-                    "change the files in /etc/guestright; or begin anew after `guestright setup --undo`, which also \
-                     removes the team's keys",
-                ));
-            }
-        }
-        let plan = Plan::new(&facts, &choices);
+    fn go_on(&self, facts: Facts, earlier: Earlier, out: &mut Output) -> Outcome {
+        let wanted = self.wanted.is_given().then(|| self.wanted.answers()).transpose()?;
+        let setup = guestright_household::Setup::go_on(facts, earlier, wanted)?;
         if self.dry_run {
-            return show::plan(&plan, &choices, self.json, out);
+            return show::plan(&setup, self.json, out);
         }
         require_root()?;
-        let executor = executor.ok_or_else(|| Failure::bug(anyhow!("the journal was read and is gone")))?;
-        if !executor.is_finished() && !self.json {
+        if setup.is_unfinished() && !self.json {
             writeln!(out, "going on with a setup that did not come to its end")?;
         }
-        self.apply(executor, &plan, &choices, out)
+        self.apply(setup, out)
     }
 
-    fn apply(&self, mut executor: Executor, plan: &Plan, choices: &Choices, out: &mut Output) -> Outcome {
-        let mut maker = keys::KeyMaker;
-        let outcome = executor.apply(&plan.steps, &mut maker, &mut || false).map_err(system)?;
-        drop(executor);
-        show::done(plan, &outcome, choices, self.json, out)?;
+    fn apply(&self, mut setup: guestright_household::Setup, out: &mut Output) -> Outcome {
+        let outcome = setup.apply()?;
+        show::done(&setup, &outcome, self.json, out)?;
         if self.start || self.json {
             return Ok(());
         }
         if outcome.changed() > 0 {
             writeln!(out, "\nwhat works on this computer:\n")?;
+            let doctor = crate::Cli::try_parse_from(["guestright", "doctor"]).map_err(Failure::bug)?;
             // Its verdict is about this computer, and not about what was done.
-            let _ = keys::command(&["doctor"], out);
+            let _ = doctor.command.run(LevelFilter::WARN, out);
         }
         Ok(())
     }
 
     fn undo(&self, out: &mut Output) -> Outcome {
         require_root()?;
-        let Some(executor) = Executor::open(Path::new(ROOT)).map_err(system)? else {
+        let Some(executor) = guestright_household::open()? else {
             return show::nothing_to_undo(self.json, out);
         };
         if !self.json {
@@ -254,8 +213,7 @@ impl Setup {
             )?;
         }
         self.agree("take everything back?", out)?;
-        let undone = executor.undo(&mut || false).map_err(system)?;
-        show::undone(&undone, self.json, out)
+        show::undone(&guestright_household::undo(executor)?, self.json, out)
     }
 
     /// Whether there is somebody to ask.
@@ -298,12 +256,10 @@ impl Wanted {
             || *no_port_mapping
     }
 
-    /// The file's answers, or these, with those of the flags in their place.
-    fn answers(&self, base: Answers) -> Result<Answers, Failure> {
-        let mut answers = match &self.answers {
-            Some(path) => AnswersFile::read(path)?.answers()?,
-            None => base,
-        };
+    /// The file's answers with those of the flags in their place.
+    fn answers(&self) -> Result<Answers, Failure> {
+        let file = self.answers.as_deref().map(answers_file::read).transpose()?;
+        let mut answers = file.unwrap_or_default();
         let replace = |old: &mut Option<String>, new: &Option<String>| {
             if new.is_some() {
                 old.clone_from(new);
@@ -356,10 +312,6 @@ impl Wanted {
     }
 }
 
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
-
 fn require_root() -> Outcome {
     if is_root() {
         return Ok(());
@@ -367,20 +319,23 @@ fn require_root() -> Outcome {
     Err(Failure::user(anyhow!("setup changes the system, and needs root")).hint("sudo guestright setup"))
 }
 
-fn plan_error(error: PlanError) -> Failure {
-    let hint = error.hint();
-    Failure::config(error).hint(hint)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn system(error: SystemError) -> Failure {
-    let hint = error.hint();
-    let is_config = matches!(
-        error,
-        SystemError::InTheWay { .. } | SystemError::LinkInTheWay { .. } | SystemError::Journal { .. }
-    );
-    let failure = if is_config { Failure::config(error) } else { Failure::network(error) };
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
+    #[test]
+    fn the_file_in_the_help_is_understood_and_comes_back() {
+        // Without the two that contradict others in it.
+        let file: String = ANSWERS
+            .lines()
+            .skip(2)
+            .filter(|line| !line.contains("join =") && !line.contains("at ="))
+            .map(|line| format!("{}\n", line.trim()))
+            .collect();
+        let answers = answers_file::parse(&file).unwrap();
+        assert_eq!(answers.vlan, Some(73));
+        let again = answers_file::parse(&answers_file::text(&answers).unwrap()).unwrap();
+        assert_eq!(again, answers);
+        assert_eq!(answers_file::parse("").unwrap(), Answers::default());
     }
 }

@@ -2,11 +2,13 @@
 
 use guestright_cli::failure::Outcome;
 use guestright_cli::output::Output;
+use guestright_household::Setup;
 use guestright_setup::{Choices, Plan};
 use guestright_system::{Done, Outcome as Applied};
 use serde_json::{Value, json};
 
-pub(super) fn plan(plan: &Plan, choices: &Choices, json: bool, out: &mut Output) -> Outcome {
+pub(super) fn plan(setup: &Setup, json: bool, out: &mut Output) -> Outcome {
+    let Setup { plan, choices, .. } = setup;
     if json {
         let steps: Vec<_> =
             plan.steps.iter().map(|step| json!({ "says": step.says, "back": step.back })).collect();
@@ -28,13 +30,8 @@ pub(super) fn plan(plan: &Plan, choices: &Choices, json: bool, out: &mut Output)
     notes(plan, out)
 }
 
-pub(super) fn done(
-    plan: &Plan,
-    applied: &Applied,
-    choices: &Choices,
-    json: bool,
-    out: &mut Output,
-) -> Outcome {
+pub(super) fn done(setup: &Setup, applied: &Applied, json: bool, out: &mut Output) -> Outcome {
+    let Setup { plan, choices, .. } = setup;
     let state = if applied.changed() == 0 { "unchanged" } else { "done" };
     if json {
         let step = |(step, done): (&guestright_setup::Step, &Done)| json!({ "says": step.says, "done": word(*done) });

@@ -1,14 +1,13 @@
 //! Answers as a file: TOML, unknown keys refused. The journal keeps them in the same form.
 
-use anyhow::{Context as _, anyhow};
-use guestright_cli::failure::Failure;
+use guestright_error::{OrFail as _, RunError};
 use guestright_setup::{Answers, HomeAnswer, Splash, SplashCertificate, Subnet, TeamAnswer, WifiAnswer};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct AnswersFile {
+struct AnswersFile {
     uplink: Option<String>,
     ports: Option<Vec<String>>,
     vlan: Option<u16>,
@@ -80,28 +79,36 @@ struct SplashTable {
     certificate_key: Option<String>,
 }
 
+/// The answers in a file.
+///
+/// # Errors
+/// It cannot be read, or holds something else, or answers that contradict each other.
+pub fn read(path: &Path) -> Result<Answers, RunError> {
+    let hint = |error: RunError| error.with_hint("`guestright setup --help` shows such a file");
+    let text = std::fs::read_to_string(path).or_config(|| format!("read {}", path.display()));
+    let file = toml::from_str::<AnswersFile>(&text.map_err(hint)?);
+    file.or_config(|| format!("understand {}", path.display())).map_err(hint)?.answers()
+}
+
+/// The answers in the text of a file, as the journal keeps it.
+///
+/// # Errors
+/// It holds something else, or answers that contradict each other.
+pub fn parse(text: &str) -> Result<Answers, RunError> {
+    let file = toml::from_str::<AnswersFile>(text);
+    file.or_config(|| "understand the answers in the journal of setup".to_owned())?.answers()
+}
+
+/// The text of a file with these answers.
+///
+/// # Errors
+/// They cannot be written as TOML, which is our mistake.
+pub fn text(answers: &Answers) -> Result<String, RunError> {
+    toml::to_string(&AnswersFile::of(answers)).map_err(RunError::bug)
+}
+
 impl AnswersFile {
-    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
-        let read = || {
-            let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-            toml::from_str(&text).with_context(|| format!("understand {}", path.display()))
-        };
-        read().map_err(|error: anyhow::Error| {
-            Failure::config(error).hint("`guestright setup --help` shows such a file")
-        })
-    }
-
-    pub(super) fn parse(text: &str) -> Result<Self, Failure> {
-        toml::from_str(text)
-            .context("understand the answers in the journal of setup")
-            .map_err(Failure::config)
-    }
-
-    pub(super) fn text(&self) -> Result<String, Failure> {
-        toml::to_string(self).map_err(Failure::bug)
-    }
-
-    pub(super) fn answers(self) -> Result<Answers, Failure> {
+    fn answers(self) -> Result<Answers, RunError> {
         Ok(Answers {
             uplink: self.uplink,
             ports: self.ports,
@@ -124,7 +131,7 @@ impl AnswersFile {
         })
     }
 
-    pub(super) fn of(answers: &Answers) -> Self {
+    fn of(answers: &Answers) -> Self {
         let texts = |list: &[Subnet]| list.iter().map(ToString::to_string).collect();
         let home = HomeTable {
             networks: texts(&answers.home_networks),
@@ -170,35 +177,35 @@ impl AnswersFile {
 }
 
 impl TeamTable {
-    fn answer(self) -> Result<TeamAnswer, Failure> {
+    fn answer(self) -> Result<TeamAnswer, RunError> {
         match self.join {
             None => Ok(TeamAnswer::New { members: self.members, keep_key: self.keep_key }),
             Some(code) if self.members.is_empty() && !self.keep_key => Ok(TeamAnswer::Join { code }),
-            Some(_) => Err(Failure::config(anyhow!("[team] has both `join` and a new team's answers"))
-                .hint("members of an existing team are added by its founder")),
+            Some(_) => Err(RunError::config("[team] has both `join` and a new team's answers")
+                .with_hint("members of an existing team are added by its founder")),
         }
     }
 }
 
 impl HomeTable {
-    fn answer(self) -> Result<HomeAnswer, Failure> {
+    fn answer(self) -> Result<HomeAnswer, RunError> {
         match self.at {
             None => Ok(HomeAnswer::Here { endpoint: self.endpoint, port_mapping: self.port_mapping }),
             Some(at) if self.endpoint.is_none() => Ok(HomeAnswer::At(at)),
-            Some(_) => Err(Failure::config(anyhow!("[home] has both `at` and `endpoint`"))
-                .hint("`at` is for a home on another computer, `endpoint` for one on this")),
+            Some(_) => Err(RunError::config("[home] has both `at` and `endpoint`")
+                .with_hint("`at` is for a home on another computer, `endpoint` for one on this")),
         }
     }
 }
 
 impl SplashTable {
-    fn answer(self) -> Result<Splash, Failure> {
+    fn answer(self) -> Result<Splash, RunError> {
         let certificate = match (self.name, self.certificate, self.certificate_key) {
             (Some(name), Some(chain), Some(key)) => Some(SplashCertificate { name, chain, key }),
             (None, None, None) => None,
             _ => {
-                return Err(Failure::config(anyhow!("[splash] has a part of a certificate"))
-                    .hint("give `name`, `certificate` and `certificate_key`, or none of them"));
+                return Err(RunError::config("[splash] has a part of a certificate")
+                    .with_hint("give `name`, `certificate` and `certificate_key`, or none of them"));
             }
         };
         Ok(Splash { household: self.household, trial: self.trial, certificate })
@@ -215,11 +222,11 @@ fn wifi(table: Option<WifiTable>) -> WifiAnswer {
     }
 }
 
-fn network(what: &str, text: &str) -> Result<Subnet, Failure> {
-    text.parse().map_err(|want| Failure::config(anyhow!("`{what}` is {text:?}; it has to be {want}")))
+fn network(what: &str, text: &str) -> Result<Subnet, RunError> {
+    text.parse().map_err(|want| RunError::config(format!("`{what}` is {text:?}; it has to be {want}")))
 }
 
-fn networks(what: &str, list: &[String]) -> Result<Vec<Subnet>, Failure> {
+fn networks(what: &str, list: &[String]) -> Result<Vec<Subnet>, RunError> {
     list.iter().map(|text| network(what, text)).collect()
 }
 
@@ -228,34 +235,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_in_the_help_is_understood_and_comes_back() {
-        // Without the two that contradict others in it.
-        let file: String = super::super::ANSWERS
-            .lines()
-            .skip(2)
-            .filter(|line| !line.contains("join =") && !line.contains("at ="))
-            .map(|line| format!("{}\n", line.trim()))
-            .collect();
-        let answers = AnswersFile::parse(&file).unwrap().answers().unwrap();
-        assert_eq!(answers.vlan, Some(73));
-        let again =
-            AnswersFile::parse(&AnswersFile::of(&answers).text().unwrap()).unwrap().answers().unwrap();
-        assert_eq!(again, answers);
-        let empty = AnswersFile::parse("").unwrap().answers().unwrap();
-        assert_eq!(empty, Answers::default());
-    }
-
-    #[test]
     fn unknown_keys_and_contradictions_are_refused() {
-        for text in ["uplnk = \"eth0\"", "[wifi]\nssdi = \"x\"", "[team]\nmember = \"x\"", "vlan = 70000"] {
-            assert!(AnswersFile::parse(text).is_err(), "{text}");
+        for unknown in ["uplnk = \"eth0\"", "[wifi]\nssdi = \"x\"", "[team]\nmember = \"x\"", "vlan = 70000"]
+        {
+            let refused = parse(unknown).unwrap_err().sentence();
+            assert!(refused.starts_with("understand the answers"), "{unknown}: {refused}");
         }
-        for text in [
-            "[team]\njoin = \"x\"\nmembers = [\"alice\"]",
-            "[home]\nat = \"192.0.2.5:7274\"\nendpoint = \"x\"",
-            "network = \"10.73.0.1/24\"",
+        for (contradiction, why) in [
+            ("[team]\njoin = \"x\"\nmembers = [\"alice\"]", "both `join`"),
+            ("[home]\nat = \"192.0.2.5:7274\"\nendpoint = \"x\"", "both `at`"),
+            ("network = \"10.73.0.1/24\"", "`network`"),
         ] {
-            assert!(AnswersFile::parse(text).unwrap().answers().is_err(), "{text}");
+            let refused = parse(contradiction).unwrap_err().sentence();
+            assert!(refused.contains(why), "{contradiction}: {refused}");
         }
     }
 }

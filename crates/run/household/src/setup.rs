@@ -1,0 +1,148 @@
+//! One setup: begun, or gone on with, or taken back.
+
+use crate::{answers_file, keys};
+use guestright_error::RunError;
+use guestright_setup::{Answers, Choices, Facts, Plan, PlanError};
+use guestright_system::{Executor, Outcome, SystemError, survey};
+use std::path::Path;
+
+/// Where files are changed.
+const ROOT: &str = "/";
+
+/// What there is on this computer.
+///
+/// # Errors
+/// The system would not say.
+pub fn look() -> Result<Facts, RunError> {
+    let seed = guestright_clock::seed().0;
+    let seed = u64::from_le_bytes(seed[..8].try_into().expect("a seed has 32 bytes"));
+    survey(seed).map_err(system)
+}
+
+/// Whether this program may change the computer.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// What an earlier setup has left, to be taken back; nothing if there was none.
+///
+/// # Errors
+/// The journal cannot be read, or another process has it.
+pub fn open() -> Result<Option<Executor>, RunError> {
+    Executor::open(Path::new(ROOT)).map_err(system)
+}
+
+/// Takes everything back. Says what was taken back.
+///
+/// # Errors
+/// What could not be taken back.
+pub fn undo(executor: Executor) -> Result<Vec<String>, RunError> {
+    executor.undo(&mut || false).map_err(system)
+}
+
+/// A setup that was begun, or finished, earlier.
+#[derive(Debug)]
+pub struct Earlier {
+    answers: Answers,
+    executor: Executor,
+}
+
+/// The setup that was begun earlier, as far as this user may know.
+///
+/// # Errors
+/// The journal cannot be read, or another process has it.
+pub fn earlier() -> Result<Option<Earlier>, RunError> {
+    let executor = if is_root() { open()? } else { None };
+    let Some(executor) = executor else { return Ok(None) };
+    // Ended before it could note them: nothing was done.
+    let Some(text) = executor.answers() else { return Ok(None) };
+    Ok(Some(Earlier { answers: answers_file::parse(text)?, executor }))
+}
+
+/// What is to be done, and by which answers.
+///
+/// Show `plan`, then call [`Setup::apply`]. Nothing is changed before that.
+#[derive(Debug)]
+pub struct Setup {
+    pub plan: Plan,
+    pub choices: Choices,
+    earlier: Option<Executor>,
+}
+
+impl Setup {
+    /// A first setup.
+    ///
+    /// # Errors
+    /// The answers do not fit this computer, or cannot become keys.
+    pub fn begin(facts: &Facts, answers: &Answers) -> Result<Self, RunError> {
+        let choices = Choices::choose(facts, answers).map_err(plan_error)?;
+        keys::check(&choices.team)?;
+        Ok(Self { plan: Plan::new(facts, &choices), choices, earlier: None })
+    }
+
+    /// The same setup again. If answers are `wanted` they have to lead to what was chosen then.
+    ///
+    /// # Errors
+    /// They lead to something else, or the recorded ones do not fit this computer any more.
+    pub fn go_on(facts: Facts, earlier: Earlier, wanted: Option<Answers>) -> Result<Self, RunError> {
+        let Earlier { answers: recorded, executor } = earlier;
+        let facts = facts.without(&recorded.own_interfaces());
+        let choices = Choices::choose(&facts, &recorded).map_err(plan_error)?;
+        let wanted = wanted.map(|wanted| Choices::choose(&facts, &wanted.or_earlier(&recorded)));
+        if wanted.is_some_and(|wanted| wanted.as_ref() != Ok(&choices)) {
+            let is_finished = executor.is_finished();
+            let what = if is_finished { "this computer was set up" } else { "a setup was begun here" };
+            return Err(RunError::user(format!("{what} with other answers")).with_hint(
+                "change the files in /etc/guestright; or begin anew after `guestright setup --undo`, which also \
+                 removes the team's keys",
+            ));
+        }
+        Ok(Self { plan: Plan::new(&facts, &choices), choices, earlier: Some(executor) })
+    }
+
+    /// Whether an earlier setup did not come to its end.
+    pub fn is_unfinished(&self) -> bool {
+        self.earlier.as_ref().is_some_and(|executor| !executor.is_finished())
+    }
+
+    /// Does every step whose result is not there.
+    ///
+    /// # Errors
+    /// Something is in the way of a first setup: then nothing was done. Or a step fails: then calling it again goes on.
+    pub fn apply(&mut self) -> Result<Outcome, RunError> {
+        let mut executor = match self.earlier.take() {
+            Some(executor) => executor,
+            None => self.begin_journal()?,
+        };
+        executor.apply(&self.plan.steps, &mut keys::KeyMaker, &mut || false).map_err(system)
+    }
+
+    fn begin_journal(&self) -> Result<Executor, RunError> {
+        let text = answers_file::text(&self.choices.answers())?;
+        let executor = Executor::begin(Path::new(ROOT), &text).map_err(system)?;
+        if let Err(error) = executor.check_clear(&self.plan.steps) {
+            // Nothing has been done yet: leave nothing behind.
+            undo(executor)?;
+            return Err(system(error));
+        }
+        Ok(executor)
+    }
+}
+
+fn plan_error(error: PlanError) -> RunError {
+    let hint = error.hint();
+    RunError::config(error).with_hint(hint)
+}
+
+fn system(error: SystemError) -> RunError {
+    let hint = error.hint();
+    let is_config = matches!(
+        error,
+        SystemError::InTheWay { .. } | SystemError::LinkInTheWay { .. } | SystemError::Journal { .. }
+    );
+    let error = if is_config { RunError::config(error) } else { RunError::network(error) };
+    match hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}

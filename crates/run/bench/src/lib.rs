@@ -6,15 +6,16 @@
 //! - [`netns`]: runs on real sockets, with two hosts' kernels and an emulated path between them.
 //! - [`cost`]: the testbed that measures what coding and protecting speech costs this computer.
 //! - [`receipts`]: what signing and verifying a receipt costs this computer.
-//! - [`pool`] makes many runs at once, and [`kept`] keeps what finished ones gave.
+//! - [`batch`] runs plans into a folder; [`pool`] makes many runs at once, and [`kept`] keeps what finished ones gave.
 //! - [`plan_files`] finds plans; [`folder`] has what stands in a folder of results: rows ([`table`]), how they came about
-//!   ([`record`]), figures and the report.
+//!   ([`record`]), figures and the report; [`verdicts`] what a terminal shows of them.
 //!
 //! Nothing here reads arguments or prints.
 //!
 //! [`experiment::Outcome`]: guestright_experiment::Outcome
 
 pub mod advise;
+pub mod batch;
 pub mod cost;
 mod error;
 #[cfg(test)]
@@ -29,8 +30,10 @@ pub mod receipt_table;
 pub mod receipts;
 pub mod record;
 pub mod table;
+pub mod verdicts;
 mod virtual_time;
 mod voice;
 pub mod wire;
+pub mod words;
 
 pub use error::BenchError;

@@ -1,7 +1,7 @@
 //! `guestright-lab list`: plans, and testbeds with what can be set and what is measured.
 
-use super::counted;
 use super::plans::{self, Source};
+use guestright_bench::words::counted;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_experiment::{Plan, SettingInfo, Testbed};

@@ -8,7 +8,8 @@
 //! - [`receipts`]: what signing and verifying a receipt costs this computer.
 //! - [`batch`] runs plans into a folder; [`pool`] makes many runs at once, and [`kept`] keeps what finished ones gave.
 //! - [`plan_files`] finds plans; [`folder`] has what stands in a folder of results: rows ([`table`]), how they came about
-//!   ([`record`]), figures and the report; [`verdicts`] what a terminal shows of them.
+//!   ([`record`]), figures and the report; [`verdicts`] what a terminal
+//!   shows of them, [`compared`] two folders beside each other. [`in_json`] has plans and testbeds for programs.
 //!
 //! Nothing here reads arguments or prints.
 //!
@@ -16,11 +17,13 @@
 
 pub mod advise;
 pub mod batch;
+pub mod compared;
 pub mod cost;
 mod error;
 #[cfg(test)]
 mod fake;
 pub mod folder;
+pub mod in_json;
 pub mod kept;
 pub mod netns;
 pub mod overhead;

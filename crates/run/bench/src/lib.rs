@@ -1,7 +1,8 @@
 //! What `guestright-lab` measures with: it joins sockets and clocks with simulated links.
 //!
 //! In: settings of runs, sockets' addresses, and how many threads there are. Out: rows of runs ([`experiment::Outcome`]),
-//! what became of voice on a live path ([`advise`]), datagrams with their times ([`wire`]), or a [`BenchError`].
+//! what became of voice on a live path ([`advise`]), datagrams with their times ([`wire`]), voice calls over them
+//! ([`traffic`]), or a [`BenchError`].
 //!
 //! - [`netns`]: runs on real sockets, with two hosts' kernels and an emulated path between them.
 //! - [`cost`]: the testbed that measures what coding and protecting speech costs this computer.
@@ -33,6 +34,7 @@ pub mod receipt_table;
 pub mod receipts;
 pub mod record;
 pub mod table;
+pub mod traffic;
 pub mod verdicts;
 mod virtual_time;
 mod voice;

@@ -23,6 +23,7 @@ mod log_pace;
 pub mod notify;
 mod private;
 mod probe;
+pub mod receipts;
 mod reload;
 pub mod renewal;
 mod resolver;

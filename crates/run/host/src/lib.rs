@@ -10,6 +10,7 @@
 pub mod access_point;
 pub mod archive;
 pub mod control;
+pub mod daemon;
 pub mod examine;
 pub mod export;
 pub mod gateway_files;

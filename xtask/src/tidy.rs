@@ -4,6 +4,7 @@ mod length;
 mod links;
 mod spread;
 mod text;
+mod thin;
 mod words;
 
 use std::fs;
@@ -29,6 +30,7 @@ pub(crate) fn run() -> Result<()> {
     let forbidden = words::Forbidden::parse(&glossary);
     let mut problems = Vec::new();
     let mut lengths = Vec::new();
+    let mut programs = 0;
     let mut spread = spread::Spread::default();
     for file in &files {
         problems.extend(check_name(file));
@@ -55,8 +57,10 @@ pub(crate) fn run() -> Result<()> {
             problems.extend(forbidden.check_text(file, &content));
         }
         lengths.extend(length::measure(file, &content));
+        programs += thin::measure(file, &content).unwrap_or_default();
     }
     problems.extend(length::check(&lengths)?);
+    problems.extend(thin::check(programs));
     problems.extend(spread.check());
     steps::report("tidy", &format!("{} files", files.len()), &problems)
 }

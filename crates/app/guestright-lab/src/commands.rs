@@ -4,9 +4,6 @@ mod advise;
 mod call;
 mod check;
 mod compare;
-#[cfg(test)]
-#[path = "../../../run/bench/src/fake.rs"]
-mod fake;
 mod files;
 mod list;
 mod netns_worker;
@@ -62,9 +59,4 @@ impl Command {
             Self::Manual(command) => command.run(crate::Cli::command(), out),
         }
     }
-}
-
-/// "1 run", "2 runs".
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

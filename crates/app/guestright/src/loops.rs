@@ -5,7 +5,7 @@ use guestright_cli::failure::Failure;
 use guestright_cli::output::Output;
 use guestright_cli::signals::{Reloads, Signals};
 use guestright_error::RunError;
-use guestright_host::{Fresh, Requests, Reread, Stop, notify, probe, reload, stop};
+use guestright_host::{Requests, Reread, Stop, daemon, notify, stop};
 use guestright_privileges::{Needs, confine};
 use std::io::Write;
 
@@ -52,19 +52,14 @@ pub(crate) fn run_daemon<S>(
     on_this_thread(needs, async || {
         let signals = Signals::register_daemon().map_err(Failure::network)?;
         let mut reloads = Reloads::register().map_err(Failure::network)?;
-        let (reloader, reload) = reload(Announced(reread));
-        let (prober, probes) = probe();
-        notify::keep_watchdog(move || {
-            let prober = prober.clone();
-            async move { prober.is_answered().await }
-        });
+        let (requests, reloader) = daemon::requests(stop_at(signals), reread);
         tokio::spawn(async move {
             loop {
                 reloads.recv().await;
                 reloader.request();
             }
         });
-        Ok(run(Requests { stop: stop_at(signals), reload, probes }).await?)
+        Ok(run(requests).await?)
     })
 }
 
@@ -85,24 +80,6 @@ fn stop_at(mut signals: Signals) -> Stop {
         }
     });
     stop
-}
-
-/// Settings of whose reading systemd is notified, also when a signal asks for it (systemd.service(5), `notify-reload`).
-struct Announced<R>(R);
-
-impl<R: Reread> Reread for Announced<R> {
-    type Settings = R::Settings;
-
-    fn read(&mut self) -> Result<Fresh<R::Settings>, RunError> {
-        notify::reloading();
-        let read = self.0.read();
-        notify::notify(notify::READY);
-        read
-    }
-
-    fn accepted(&mut self) {
-        self.0.accepted();
-    }
 }
 
 /// What a loop says when it serves, as a sentence or as a line of JSON. systemd is notified of it.

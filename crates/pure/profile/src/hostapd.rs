@@ -17,7 +17,7 @@ const REALMS_PER_LINE: usize = 10;
 const REALMS_MAX: usize = 100;
 const CONSORTIUMS_MAX: usize = 3;
 /// Names are names in any language, but ANQP wants one (ISO 639).
-const LANGUAGE: &str = "eng";
+pub(crate) const LANGUAGE: &str = "eng";
 
 /// An access point for phones.
 #[derive(Clone, Debug)]

@@ -296,6 +296,14 @@ pub fn plan_folders(folder: &Path) -> Result<Vec<PathBuf>, RunError> {
     Ok(found)
 }
 
+/// The plans that have results in a folder beside these.
+pub fn others(folder: &Path, finished: &[Finished]) -> Vec<String> {
+    let folders = plan_folders(folder).unwrap_or_default();
+    let names = folders.iter().filter_map(|folder| folder.file_name()?.to_str());
+    let is_other = |name: &&str| finished.iter().all(|one| name_of(&one.evaluation) != *name);
+    names.filter(is_other).map(str::to_owned).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

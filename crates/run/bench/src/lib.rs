@@ -1,25 +1,30 @@
 //! What `guestright-lab` measures with: it joins sockets and clocks with simulated links.
 //!
 //! In: settings of runs, sockets' addresses, and how many threads there are. Out: rows of runs ([`experiment::Outcome`]),
-//! what became of voice on a live path ([`advise`]), datagrams with their times ([`wire`]), or a [`BenchError`].
+//! what became of voice on a live path ([`advise`]), datagrams with their times ([`wire`]), voice calls over them
+//! ([`traffic`]), or a [`BenchError`].
 //!
 //! - [`netns`]: runs on real sockets, with two hosts' kernels and an emulated path between them.
 //! - [`cost`]: the testbed that measures what coding and protecting speech costs this computer.
 //! - [`receipts`]: what signing and verifying a receipt costs this computer.
-//! - [`pool`] makes many runs at once, and [`kept`] keeps what finished ones gave.
+//! - [`batch`] runs plans into a folder; [`pool`] makes many runs at once, and [`kept`] keeps what finished ones gave.
 //! - [`plan_files`] finds plans; [`folder`] has what stands in a folder of results: rows ([`table`]), how they came about
-//!   ([`record`]), figures and the report.
+//!   ([`record`]), figures and the report; [`verdicts`] what a terminal
+//!   shows of them, [`compared`] two folders beside each other. [`in_json`] has plans and testbeds for programs.
 //!
 //! Nothing here reads arguments or prints.
 //!
 //! [`experiment::Outcome`]: guestright_experiment::Outcome
 
 pub mod advise;
+pub mod batch;
+pub mod compared;
 pub mod cost;
 mod error;
 #[cfg(test)]
 mod fake;
 pub mod folder;
+pub mod in_json;
 pub mod kept;
 pub mod netns;
 pub mod overhead;
@@ -29,8 +34,11 @@ pub mod receipt_table;
 pub mod receipts;
 pub mod record;
 pub mod table;
+pub mod traffic;
+pub mod verdicts;
 mod virtual_time;
 mod voice;
 pub mod wire;
+pub mod words;
 
 pub use error::BenchError;

@@ -1,19 +1,28 @@
 //! What a role needs of its computer: looked at, and what to do where it is not there.
 
+mod finding;
+pub mod layers;
+
 use crate::renewal::{SPARE, describe, is_later};
 use guestright_clock::Clock;
 use guestright_error::{Fault as _, RunError};
 use guestright_firewall as firewall;
-use guestright_identity::Certificate;
+use guestright_identity::{Certificate, Role};
+use guestright_portmap::{Reach, Timeouts};
 use guestright_roaming::renewal::Notice;
 use guestright_units::UnixSeconds;
 use guestright_wireguard::{Kernel, Support};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::Duration;
+
+pub use finding::{Finding, verdict};
 
 /// The bit of `CAP_NET_ADMIN` (capabilities(7)).
 const NET_ADMIN: u32 = 12;
+/// A certificate that ends within so many seconds is worth a word.
+const SOON: u64 = 30 * 86_400;
 /// Whoever is asked something on a network nearby has so long to answer.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -208,6 +217,102 @@ fn examine_file(path: PathBuf, renewed: &[Certificate]) -> CertificateFile {
         }
         Err(error) => CertificateFile { good: false, says: error.to_string(), path },
     }
+}
+
+/// A program of others, and what it says of itself.
+pub fn tool(what: &'static str, program: &str, argument: &str, to_do: &'static str) -> Finding {
+    let output = Command::new(program).arg(argument).stdin(Stdio::null()).output();
+    let says = output.as_ref().map_or_else(ToString::to_string, |output| {
+        let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+        String::from_utf8_lossy(&text).lines().next().unwrap_or_default().chars().take(40).collect()
+    });
+    Finding { what, good: output.is_ok(), needed: true, says, to_do: to_do.into() }
+}
+
+/// Whether an access point can tell one connection from another: it needs that for guests with stock apps.
+pub fn connections() -> Finding {
+    let connections = firewall::check_connections();
+    Finding {
+        what: "guests with stock apps",
+        good: connections.is_ok(),
+        needed: false,
+        says: connections
+            .map_or_else(|error| error.to_string(), |()| "connections can be looked up".to_owned()),
+        to_do: "run as root, with the kernel's nf_conntrack; without /proc/net/nf_conntrack install the package conntrack"
+            .into(),
+    }
+}
+
+/// Whether a home on this computer could be reached through the household's router. A router that does not answer takes some
+/// seconds.
+pub fn port_mapping() -> Finding {
+    let what = "home: the household's router";
+    let examined = match guestright_portmap::examine(Timeouts::default()) {
+        Ok(examined) => examined,
+        Err(error) => {
+            let to_do = "a home needs a connection to the Internet; everything else works without".into();
+            return Finding { what, good: false, needed: false, says: error.to_string(), to_do };
+        }
+    };
+    let answers = examined.answers.iter().map(|answer| match &answer.outcome {
+        Ok(Some(address)) => format!("{}: yes, {address} is {}", answer.method, Reach::of(*address)),
+        Ok(None) => format!("{}: yes", answer.method),
+        Err(error) => format!("{}: {error}", answer.method),
+    });
+    let own = examined.uplink.own;
+    let says = if Reach::of(own) == Reach::Public {
+        format!("{own} is an address of the Internet: nothing has to be mapped")
+    } else {
+        answers.collect::<Vec<_>>().join("; ")
+    };
+    let advice = examined.advice();
+    Finding { what, good: advice.is_none(), needed: false, says, to_do: advice.unwrap_or_default().into() }
+}
+
+/// Whether a certificate is for this role, and if so, for how long. `what` is the first finding's name.
+pub fn certificate(what: &'static str, certificate: &Certificate, role: Role) -> Vec<Finding> {
+    let now = Clock::start().now().unix_seconds();
+    let to_do = "ask whoever keeps the team's key for a certificate for this role".to_owned();
+    let look =
+        certificate.check(role, now).map(|()| format!("a {role} of team {}", certificate.team_id().short()));
+    let is_valid = look.is_ok();
+    let first = Finding::of(what, true, look.map_err(|error| (error.to_string(), to_do)));
+    if !is_valid {
+        return vec![first];
+    }
+    let ends = certificate.not_after();
+    let seconds = ends.0.saturating_sub(now.0);
+    let days = seconds / 86_400;
+    let look = if seconds >= SOON {
+        Ok(format!("until {ends}, {days} days more"))
+    } else {
+        let to_do = "have it renewed before that: guestright team member renew NAME; or let the home renew it: guestright \
+                     team renewal init"
+            .to_owned();
+        Err((format!("it ends on {ends}, in {days} days"), to_do))
+    };
+    vec![first, Finding::of("its last day", false, look)]
+}
+
+/// What is to be said of certificates' files: the first that is not in order is named.
+pub fn certificates(found: &[CertificateFile]) -> Finding {
+    let what = "certificates";
+    let to_do =
+        "ask your team for a new one: guestright team member renew NAME; or set this computer's clock";
+    let wrong: Vec<_> = found.iter().filter(|each| !each.good).collect();
+    let says = match (found, wrong.as_slice()) {
+        ([], _) => "there are none here or in /etc/guestright".to_owned(),
+        (all, []) => {
+            let names = all.iter().map(|each| format!("{}: {}", each.path.display(), each.says));
+            names.take(3).collect::<Vec<_>>().join("; ")
+        }
+        (_, [first, ..]) => {
+            let others = wrong.len() - 1;
+            let more = if others == 0 { String::new() } else { format!(" (and {others} more)") };
+            format!("{}: {}{more}", first.path.display(), first.says)
+        }
+    };
+    Finding { what, good: wrong.is_empty(), needed: false, says, to_do: to_do.into() }
 }
 
 /// An error, as what is wrong and what to do about it.

@@ -10,6 +10,7 @@
 pub mod access_point;
 pub mod archive;
 pub mod control;
+pub mod daemon;
 pub mod examine;
 pub mod export;
 pub mod gateway_files;
@@ -23,6 +24,7 @@ mod log_pace;
 pub mod notify;
 mod private;
 mod probe;
+pub mod receipts;
 mod reload;
 pub mod renewal;
 mod resolver;

@@ -1,7 +1,8 @@
 //! `guestright-lab check`: whether plans are sensible.
 
-use super::{counted, plans};
+use super::plans;
 use anyhow::anyhow;
+use guestright_bench::words::counted;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 

@@ -1,11 +1,12 @@
 //! `guestright-lab list`: plans, and testbeds with what can be set and what is measured.
 
-use super::counted;
 use super::plans::{self, Source};
+use guestright_bench::in_json;
+use guestright_bench::words::counted;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_experiment::{Plan, SettingInfo, Testbed};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// How long a line of text gets, in characters.
 const WIDTH: usize = 110;
@@ -43,7 +44,7 @@ impl List {
             .map(|source| source.parse().map(|plan| (source, plan)))
             .collect::<Result<_, _>>()?;
         if self.json {
-            let plans: Vec<Value> = plans.iter().map(|(source, plan)| plan_json(source, plan)).collect();
+            let plans: Vec<Value> = plans.iter().map(|(source, plan)| in_json::plan(source, plan)).collect();
             writeln!(out, "{}", Value::from(plans))?;
             return Ok(());
         }
@@ -73,7 +74,7 @@ impl List {
         };
         let testbeds = all.iter().filter(wanted);
         if self.json {
-            let testbeds: Vec<Value> = testbeds.map(|testbed| testbed_json(*testbed)).collect();
+            let testbeds: Vec<Value> = testbeds.map(|testbed| in_json::testbed(*testbed)).collect();
             writeln!(out, "{}", Value::from(testbeds))?;
             return Ok(());
         }
@@ -123,48 +124,4 @@ fn paragraph(text: &str, out: &mut Output) -> Outcome {
         writeln!(out, "   {line}")?;
     }
     Ok(())
-}
-
-fn plan_json(source: &Source, plan: &Plan) -> Value {
-    let named = |(id, title)| json!({ "id": id, "title": title });
-    let figures: Vec<Value> = plan.figures().map(named).collect();
-    let maps: Vec<Value> = plan.maps().map(named).collect();
-    json!({
-        "plan": source.name,
-        "name": plan.name(),
-        "title": plan.title(),
-        "question": plan.question(),
-        "source": plan.source(),
-        "testbed": plan.testbed().name(),
-        "cases": plan.cases().collect::<Vec<_>>(),
-        "axes": plan.axes().collect::<Vec<_>>(),
-        "runs": plan.run_count(),
-        "quick_runs": plan.quick().run_count(),
-        "claims": plan.claims(),
-        "figures": figures,
-        "maps": maps,
-    })
-}
-
-fn testbed_json(testbed: &dyn Testbed) -> Value {
-    let setting = |info: &SettingInfo| {
-        json!({
-            "name": info.name,
-            "unit": info.unit,
-            "default": info.default(),
-            "wanted": info.wanted(),
-            "about": info.about,
-        })
-    };
-    let metrics: Vec<Value> = testbed
-        .metrics()
-        .iter()
-        .map(|metric| json!({ "name": metric.name, "unit": metric.unit, "about": metric.about }))
-        .collect();
-    json!({
-        "name": testbed.name(),
-        "about": testbed.describe(),
-        "settings": testbed.settings().iter().map(setting).collect::<Vec<_>>(),
-        "metrics": metrics,
-    })
 }

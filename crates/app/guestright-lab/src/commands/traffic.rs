@@ -3,15 +3,15 @@
 mod show;
 
 use anyhow::anyhow;
-use guestright_bench::wire::{Input, Stop, Wire};
+use guestright_bench::traffic::{self, TrafficError};
+use guestright_bench::wire::{Stop, Wire};
 use guestright_cli::address::resolve;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_cli::signals::Signals;
 use guestright_error::OrFail as _;
 use guestright_traffic::{
-    Caller, CallerEvent, ClockSource, Ended, Listener, ListenerConfig, ListenerEvent, Phases, Plan, Refusal,
-    Traffic as Kind,
+    Caller, CallerEvent, ClockSource, Listener, ListenerConfig, ListenerEvent, Phases, Plan, Traffic as Kind,
 };
 use guestright_units::{Micros, Seed};
 use show::{Show, ShowOptions};
@@ -22,8 +22,6 @@ use std::time::Duration;
 
 /// The port of a listener.
 const PORT: u16 = 7276;
-/// How long one looks at nothing before one looks again.
-const IDLE: Duration = Duration::from_secs(1);
 
 /// Parallel voice calls between two computers: what was lost, how late it came, and how good a call would have been
 ///
@@ -188,33 +186,15 @@ impl Listen {
             writeln!(out, "listening at {}", wire.address()?)?;
             out.flush()?;
         }
-        while !listener.is_done() {
-            listener.handle_timeout(wire.now());
-            while let Some((to, bytes)) = listener.poll_transmit() {
-                wire.send_to(&bytes, to);
+        traffic::listen(&mut listener, &mut wire, |event, dropped| match event {
+            ListenerEvent::Started { peer, plan } => show.started(peer, &plan, out),
+            ListenerEvent::Row(row) => show.row(&row, out),
+            ListenerEvent::Finished(outcome) => show.finished(&outcome, dropped, out),
+            ListenerEvent::Refused { peer, reason } => {
+                tracing::debug!(%peer, ?reason, "refused a run");
+                Ok(())
             }
-            while let Some(event) = listener.poll_event() {
-                match event {
-                    ListenerEvent::Started { peer, plan } => show.started(peer, &plan, out)?,
-                    ListenerEvent::Row(row) => show.row(&row, out)?,
-                    ListenerEvent::Finished(outcome) => show.finished(&outcome, wire.dropped(), out)?,
-                    ListenerEvent::Refused { peer, reason } => {
-                        tracing::debug!(%peer, ?reason, "refused a run")
-                    }
-                }
-            }
-            if listener.is_done() {
-                break;
-            }
-            for input in wire.wait(listener.poll_timeout(), IDLE) {
-                match input {
-                    Input::Datagram { bytes, from, arrival } => {
-                        listener.handle_datagram(&bytes, from, arrival)
-                    }
-                    Input::Stop => listener.stop(wire.now()),
-                }
-            }
-        }
+        })?;
         Ok(())
     }
 }
@@ -238,37 +218,16 @@ impl Send {
         // The run's number must be new even when phases are to be the same.
         let seed = self.seed.map_or_else(guestright_clock::seed, Seed::from_number);
         let mut caller = Caller::new(plan, self.common.source()?, &seed, wire.now());
-        loop {
-            caller.handle_timeout(wire.now());
-            while let Some(bytes) = caller.poll_transmit() {
-                wire.send(&bytes);
-            }
-            while let Some(event) = caller.poll_event() {
-                match event {
-                    CallerEvent::Started => show.started(peer, &plan, out)?,
-                    CallerEvent::Row(row) => show.row(&row, out)?,
-                    CallerEvent::Refused(reason) => return Err(refused(reason, peer)),
-                    CallerEvent::NoAnswer => return Err(no_answer(peer)),
-                    CallerEvent::Finished(outcome) => {
-                        show.finished(&outcome, wire.dropped(), out)?;
-                        // What is left to say is a goodbye.
-                        while let Some(bytes) = caller.poll_transmit() {
-                            wire.send(&bytes);
-                        }
-                        return judge(outcome.ended);
-                    }
-                }
-            }
-            let Some(next) = caller.poll_timeout() else {
-                return Err(Failure::interrupted(anyhow!("stopped before the other end had agreed")));
-            };
-            for input in wire.wait(Some(next), IDLE) {
-                match input {
-                    Input::Datagram { bytes, arrival, .. } => caller.handle_datagram(&bytes, arrival),
-                    Input::Stop => caller.stop(wire.now()),
-                }
-            }
-        }
+        traffic::call(&mut caller, &mut wire, peer, |event, dropped| match event {
+            CallerEvent::Started => show.started(peer, &plan, out),
+            CallerEvent::Row(row) => show.row(&row, out),
+            CallerEvent::Finished(outcome) => show.finished(&outcome, dropped, out),
+            CallerEvent::Refused(_) | CallerEvent::NoAnswer => Ok(()),
+        })
+        .map_err(|error| {
+            let is_stopped = matches!(error, TrafficError::Stopped { .. });
+            if is_stopped { Failure::interrupted(error) } else { Failure::from(error) }
+        })
     }
 }
 
@@ -289,34 +248,6 @@ fn stop_at_signals(stop: Stop) -> Outcome {
         });
     });
     started.map(drop).map_err(Failure::network)
-}
-
-/// A run that fell silent is a failure of the network, and one that was stopped here is not what was asked for. If the other
-/// end stopped it, what was measured until then is.
-fn judge(ended: Ended) -> Outcome {
-    match ended {
-        Ended::AsPlanned | Ended::OtherStopped => Ok(()),
-        Ended::Stopped => Err(Failure::interrupted(anyhow!("stopped before the planned end"))),
-        Ended::Silence => Err(Failure::network(anyhow!("the run was cut short: {ended}"))),
-    }
-}
-
-fn refused(reason: Refusal, peer: SocketAddr) -> Failure {
-    let failure = Failure::user(anyhow!("{peer}: {}", reason.words()));
-    match reason {
-        Refusal::Busy => failure.hint("wait until it is over"),
-        Refusal::TooManyCalls => failure.hint("fewer --calls, or a listener with a larger --calls-max"),
-        Refusal::TooLong => failure.hint("a shorter --duration, or a listener with a longer --duration-max"),
-        Refusal::Address => {
-            failure.hint("start the listener with --from this computer's address, or without")
-        }
-        Refusal::Version => failure.hint("run the same version of guestright at both ends"),
-    }
-}
-
-fn no_answer(peer: SocketAddr) -> Failure {
-    Failure::network(anyhow!("nobody answers at UDP {peer}"))
-        .hint("start `guestright-lab traffic listen` there, and let UDP through to it")
 }
 
 /// Seconds from the command line.

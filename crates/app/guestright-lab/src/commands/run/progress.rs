@@ -1,15 +1,11 @@
 //! A line for whoever waits.
 
+use guestright_bench::words::scaled;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
-use std::time::Instant;
 
 /// How many runs of a plan are done, how fast, and how long it will take.
-pub(super) struct Progress {
-    bar: ProgressBar,
-    began: Instant,
-    packets: u64,
-}
+pub(super) struct Progress(ProgressBar);
 
 impl Progress {
     /// Shows it on standard error, if that is a terminal.
@@ -23,48 +19,17 @@ impl Progress {
         // What was done before says nothing about how long the rest takes.
         let bar = bar.with_position(done as u64);
         bar.reset_eta();
-        Self { bar, began: Instant::now(), packets: 0 }
+        Self(bar)
     }
 
-    pub(super) fn done(&mut self, packets: u64) {
-        self.packets = self.packets.saturating_add(packets);
-        self.bar.inc(1);
-        let left = HumanDuration(self.bar.eta());
-        self.bar.set_message(format!(", {} packets/s, {left:#} left", scaled(self.rate())));
-    }
-
-    /// Simulated packets in a second.
-    pub(super) fn rate(&self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "for people")]
-        let packets = self.packets as f64;
-        packets / self.began.elapsed().as_secs_f64().max(1e-3)
-    }
-
-    pub(super) fn seconds(&self) -> f64 {
-        self.began.elapsed().as_secs_f64()
+    /// One more run, at a rate of so many packets in a second.
+    pub(super) fn made(&self, rate: f64) {
+        self.0.inc(1);
+        let left = HumanDuration(self.0.eta());
+        self.0.set_message(format!(", {} packets/s, {left:#} left", scaled(rate)));
     }
 
     pub(super) fn clear(&self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-/// "1.5 million".
-pub(super) fn scaled(number: f64) -> String {
-    match number {
-        0.0..1e4 => format!("{number:.0}"),
-        1e4..1e6 => format!("{:.0} thousand", number / 1e3),
-        _ => format!("{:.1} million", number / 1e6),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn large_numbers_are_said_in_words() {
-        let formatted = [7.0, 9_999.0, 12_345.0, 1_500_000.0].map(scaled);
-        assert_eq!(formatted, ["7", "9999", "12 thousand", "1.5 million"]);
+        self.0.finish_and_clear();
     }
 }

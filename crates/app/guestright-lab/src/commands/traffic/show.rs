@@ -2,7 +2,7 @@
 
 use guestright_cli::failure::Failure;
 use guestright_cli::output::Output;
-use guestright_error::OrFail as _;
+use guestright_error::{OrFail as _, RunError};
 use guestright_traffic::figures::{SecondSums, csv_header, csv_row, table};
 use guestright_traffic::{CallRow, Outcome, Plan};
 use serde_json::json;
@@ -50,7 +50,12 @@ impl Show {
         Ok(Self { json, seconds, csv, run: 0, peer: None, calls: 0, open: BTreeMap::new() })
     }
 
-    pub(super) fn started(&mut self, peer: SocketAddr, plan: &Plan, out: &mut Output) -> Result<(), Failure> {
+    pub(super) fn started(
+        &mut self,
+        peer: SocketAddr,
+        plan: &Plan,
+        out: &mut Output,
+    ) -> Result<(), RunError> {
         self.run += 1;
         self.calls = plan.calls;
         self.peer = Some(peer);
@@ -64,7 +69,7 @@ impl Show {
         Ok(())
     }
 
-    pub(super) fn row(&mut self, row: &CallRow, out: &mut Output) -> Result<(), Failure> {
+    pub(super) fn row(&mut self, row: &CallRow, out: &mut Output) -> Result<(), RunError> {
         if let Some(file) = &mut self.csv {
             writeln!(file, "{}", csv_row(self.run, row)).or_user(|| "write the CSV file".to_owned())?;
         }
@@ -79,7 +84,7 @@ impl Show {
         Ok(())
     }
 
-    fn print_oldest(&mut self, out: &mut Output) -> Result<(), Failure> {
+    fn print_oldest(&mut self, out: &mut Output) -> Result<(), RunError> {
         if let Some((second, sums)) = self.open.pop_first() {
             writeln!(out, "{second:>5} s  {sums}")?;
             out.flush()?;
@@ -92,7 +97,7 @@ impl Show {
         outcome: &Outcome,
         dropped: u64,
         out: &mut Output,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RunError> {
         while !self.open.is_empty() {
             self.print_oldest(out)?;
         }

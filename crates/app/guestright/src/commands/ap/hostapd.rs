@@ -6,6 +6,7 @@ use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_host::access_point::phones;
 use guestright_profile::hostapd::{AccessPoint, Passpoint, Radio, Radius, Security};
+use guestright_profile::openwrt::WifiInterface;
 use guestright_profile::{Secret, Ssid};
 use guestright_radius::Realm;
 use guestright_units::TeamId;
@@ -78,14 +79,15 @@ impl Hostapd {
             )
         })?;
         let text = if self.openwrt {
-            self.uci(&phones, team)?
+            self.wifi_interface(&phones, team)?.render()
         } else {
-            self.access_point(settings, &phones, team)?.render().map_err(Failure::config)?.to_string()
+            self.access_point(settings, &phones, team)?.render()
         };
+        let text = text.map_err(Failure::config)?;
         if self.json {
-            return Ok(writeln!(out, "{}", serde_json::json!({ "hostapd": text }))?);
+            return Ok(writeln!(out, "{}", serde_json::json!({ "hostapd": *text }))?);
         }
-        Ok(write!(out, "{text}")?)
+        Ok(write!(out, "{}", *text)?)
     }
 
     fn ssid(&self) -> Result<Ssid, Failure> {
@@ -98,6 +100,19 @@ impl Hostapd {
         std::iter::once(&own).chain(others).map(|team| Realm(*team).to_string()).collect()
     }
 
+    fn security(&self) -> Security {
+        if self.wpa3 { Security::Wpa3 } else { Security::Wpa2AndWpa3 }
+    }
+
+    fn passpoint(&self, team: TeamId) -> Option<Passpoint> {
+        self.passpoint.clone().map(|operator| Passpoint {
+            operator,
+            realms: self.realms(team),
+            domain: Realm(team).to_string(),
+            consortiums: Vec::new(),
+        })
+    }
+
     fn access_point(
         &self,
         settings: &ApSettings,
@@ -105,102 +120,39 @@ impl Hostapd {
         team: TeamId,
     ) -> Result<AccessPoint, Failure> {
         let radio = Radio { country: self.country.clone(), channel: self.channel };
-        let passpoint = self.passpoint.clone().map(|operator| Passpoint {
-            operator,
-            realms: self.realms(team),
-            domain: Realm(team).to_string(),
-            consortiums: Vec::new(),
-        });
         Ok(AccessPoint {
             interface: self.interface.clone(),
             bridge: bridge(&settings.visitor_interface, &self.interface),
             radio: (!self.add).then_some(radio),
             ssid: self.ssid()?,
-            security: if self.wpa3 { Security::Wpa3 } else { Security::Wpa2AndWpa3 },
-            radius: Radius {
-                identifier: IDENTIFIER.to_owned(),
-                authentication_port: port(phones.radius)?,
-                accounting_port: port(phones.accounting())?,
-                orders_port: port(phones.disconnect)?,
-                secret: Secret::new(phones.secret()?.as_str()),
-                knows_message_authenticator: Radius::knows_message_authenticator(&installed_version()),
-            },
-            passpoint,
+            security: self.security(),
+            radius: radius(phones, &installed_version())?,
+            passpoint: self.passpoint(team),
         })
     }
 
-    /// The same for OpenWrt, by the names that its `hostapd.sh` reads.
-    fn uci(&self, phones: &phones::Settings, team: TeamId) -> Result<String, Failure> {
-        // Checked as for hostapd's own file.
-        let ssid = self.ssid()?;
-        let ssid = std::str::from_utf8(ssid.as_bytes()).unwrap_or_default().to_owned();
-        let secret = phones.secret()?;
-        let [authentication, accounting, orders] =
-            [port(phones.radius)?, port(phones.accounting())?, port(phones.disconnect)?]
-                .map(|port| port.to_string());
-        // OpenWrt's `wpa3` is the 192-bit mode, for which phones' certificates would need P-384. What others call
-        // WPA3-Enterprise is this with management frames protected.
-        let protected_frames = if self.wpa3 { "2" } else { "1" };
-        let realm = Realm(team).to_string();
-        let name = self.passpoint.as_ref().map(|operator| format!("eng:{operator}"));
-        let mut options = vec![
-            ("device", self.radio.as_str()),
-            ("mode", "ap"),
-            ("network", &self.network),
-            ("ssid", &ssid),
-            ("encryption", "wpa2+ccmp"),
-            ("ieee80211w", protected_frames),
-            ("isolate", "1"),
-            ("auth_cache", "0"),
-            ("eap_reauth_period", "0"),
-            ("nasid", IDENTIFIER),
-            ("ownip", "127.0.0.1"),
-            ("auth_server", "127.0.0.1"),
-            ("auth_port", &authentication),
-            ("auth_secret", &secret),
-            ("acct_server", "127.0.0.1"),
-            ("acct_port", &accounting),
-            ("acct_secret", &secret),
-            ("acct_interval", "60"),
-            ("dae_client", "127.0.0.1"),
-            ("dae_port", &orders),
-            ("dae_secret", &secret),
-        ];
-        let nai_realms: Vec<_> = self.realms(team).iter().map(|realm| format!("0,{realm},13[5:6]")).collect();
-        let mut lists = vec![
-            ("hostapd_bss_options", "radius_das_require_event_timestamp=1"),
-            ("hostapd_bss_options", "radius_das_require_message_authenticator=1"),
-        ];
-        if let Some(name) = &name {
-            options.extend([
-                ("iw_enabled", "1"),
-                ("iw_interworking", "1"),
-                ("iw_access_network_type", "1"),
-                ("iw_internet", "1"),
-                ("iw_venue_group", "7"),
-                ("iw_venue_type", "1"),
-                ("hs20", "1"),
-            ]);
-            lists.extend([
-                ("iw_venue_name", name.as_str()),
-                ("iw_domain_name", &realm),
-                ("hs20_oper_friendly_name", name),
-            ]);
-            lists.extend(nai_realms.iter().map(|realm| ("iw_nai_realm", realm.as_str())));
-        }
-        let mut text = "config wifi-iface 'guestright_phones'\n".to_owned();
-        for (kind, pairs) in [("option", options), ("list", lists)] {
-            for (option, value) in pairs {
-                if value.contains('\'') {
-                    let sentence =
-                        format!("{value:?} has an apostrophe, which OpenWrt's file cannot have here");
-                    return Err(Failure::config(anyhow!(sentence)));
-                }
-                text.push_str(&format!("\t{kind} {option} '{value}'\n"));
-            }
-        }
-        Ok(text)
+    fn wifi_interface(&self, phones: &phones::Settings, team: TeamId) -> Result<WifiInterface, Failure> {
+        Ok(WifiInterface {
+            device: self.radio.clone(),
+            network: self.network.clone(),
+            ssid: self.ssid()?,
+            security: self.security(),
+            radius: radius(phones, "")?,
+            passpoint: self.passpoint(team),
+        })
     }
+}
+
+/// Where a hostapd of this version asks.
+fn radius(phones: &phones::Settings, version: &str) -> Result<Radius, Failure> {
+    Ok(Radius {
+        identifier: IDENTIFIER.to_owned(),
+        authentication_port: port(phones.radius)?,
+        accounting_port: port(phones.accounting())?,
+        orders_port: port(phones.disconnect)?,
+        secret: Secret::new(phones.secret()?.as_str()),
+        knows_message_authenticator: Radius::knows_message_authenticator(version),
+    })
 }
 
 /// Where guests' frames go on. A visitor interface that is the radio itself is no bridge.

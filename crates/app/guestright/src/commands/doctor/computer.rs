@@ -1,9 +1,9 @@
 //! What a person's computer can: the demo, and calls.
 
-use super::page::{Finding, Page};
-use super::tool;
+use super::page::Page;
 use guestright_cli::failure::Failure;
 use guestright_codec::{CodecError, Kind};
+use guestright_host::examine::{Finding, tool};
 use guestright_netns::{Mode, Sandbox};
 
 pub(super) fn demo(page: &mut Page<'_, '_>) -> Result<(), Failure> {

@@ -3,30 +3,9 @@
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
-use serde_json::{Value, json};
-use std::borrow::Cow;
+use guestright_host::examine::{Finding, verdict};
+use serde_json::Value;
 use std::io::{IsTerminal as _, Write as _};
-
-/// One thing that was looked at.
-#[derive(Debug)]
-pub(super) struct Finding {
-    pub(super) what: &'static str,
-    pub(super) good: bool,
-    /// Whether its lack counts.
-    pub(super) needed: bool,
-    pub(super) says: String,
-    /// What to do where it is not good.
-    pub(super) to_do: Cow<'static, str>,
-}
-
-impl Finding {
-    /// What a look has come to: what is there, or what is wrong and what to do about it.
-    pub(super) fn of(what: &'static str, needed: bool, look: Result<String, (String, String)>) -> Self {
-        let good = look.is_ok();
-        let (says, to_do) = look.map_or_else(|wrong| wrong, |says| (says, String::new()));
-        Self { what, good, needed, says, to_do: to_do.into() }
-    }
-}
 
 /// The findings, one below the other, or as one JSON document at the end.
 pub(super) struct Page<'a, 'b> {
@@ -76,7 +55,7 @@ impl<'a, 'b> Page<'a, 'b> {
             |needed| findings.iter().filter(|finding| !finding.good && finding.needed == needed).count();
         let (missing, lacking) = (count(true), count(false));
         if json {
-            writeln!(out, "{}", Value::Array(findings.iter().map(in_json).collect()))?;
+            writeln!(out, "{}", Value::Array(findings.iter().map(Finding::in_json).collect()))?;
         } else {
             writeln!(out, "\n{}", verdict(role, missing, lacking))?;
         }
@@ -86,44 +65,5 @@ impl<'a, 'b> Page<'a, 'b> {
         let are = if missing == 1 { "one thing that is needed is" } else { "things that are needed are" };
         let count = if missing == 1 { String::new() } else { format!("{missing} ") };
         Err(Failure::user(anyhow!("{count}{are} missing")).hint("see to what is marked NO"))
-    }
-}
-
-fn in_json(finding: &Finding) -> Value {
-    json!({ "what": finding.what, "good": finding.good, "needed": finding.needed, "says": finding.says,
-        "to_do": if finding.good { None } else { Some(&finding.to_do) } })
-}
-
-/// Never "everything" beside a "no".
-fn verdict(role: Option<&str>, missing: usize, lacking: usize) -> String {
-    let can = role.map_or_else(|| "do".to_owned(), |role| format!("be {role}"));
-    match (role, missing, lacking) {
-        (Some(_), 0, 0) => format!("this computer can {can}"),
-        (None, 0, 0) => "this computer can do everything".to_owned(),
-        (Some(_), 0, _) => format!("this computer can {can}, without what is marked \"no\""),
-        (None, 0, _) => "this computer can do what is needed, without what is marked \"no\"".to_owned(),
-        (Some(_), ..) => format!("this computer cannot {can} yet: what is marked \"NO\" is missing"),
-        (None, ..) => "something is missing: what is marked \"NO\"".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn everything_is_never_said_beside_a_no() {
-        for role in [None, Some("an access point")] {
-            for (missing, lacking) in [(0, 0), (0, 1), (1, 0), (2, 3)] {
-                let answer = verdict(role, missing, lacking);
-                assert_eq!(
-                    answer.contains("everything"),
-                    role.is_none() && missing + lacking == 0,
-                    "{answer}"
-                );
-                assert_eq!(answer.contains("\"no\""), missing == 0 && lacking > 0, "{answer}");
-                assert_eq!(answer.contains("NO"), missing > 0, "{answer}");
-            }
-        }
     }
 }

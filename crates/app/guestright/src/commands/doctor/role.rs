@@ -4,7 +4,7 @@
 pub(super) mod computer;
 mod phones;
 
-use super::page::{Finding, Page};
+use super::page::Page;
 use super::{access_point_tools, iproute, nftables, router};
 use crate::control;
 use crate::gateway_files::GatewayFiles;
@@ -12,9 +12,9 @@ use crate::settings::{self, ApSettings, HomeSettings, beside};
 use guestright_channel::Credentials;
 use guestright_cli::failure::Failure;
 use guestright_cli::files::PassphraseArgs;
-use guestright_clock::Clock;
 use guestright_host::examine::{
-    self, Look, PATIENCE, Port, clock, dhcp, dns, fault, is_listening, ports_are_free, rights, uplink,
+    self, Finding, Look, PATIENCE, Port, clock, dhcp, dns, fault, is_listening, ports_are_free, rights,
+    uplink,
 };
 use guestright_host::{HOME_PORT, HomeAddress, access_point, home, renewal};
 use guestright_identity::Role as Certified;
@@ -22,9 +22,6 @@ use guestright_strongswan::Installation;
 use serde::de::DeserializeOwned;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-
-/// A certificate that ends within so many seconds is worth a word.
-const SOON: u64 = 30 * 86_400;
 
 /// What a computer can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -175,26 +172,8 @@ fn certificate_of(
         (Ok(credentials), None) => credentials,
         (Err(failure), _) => return page.add(Finding::of(what, true, Err(in_words(&failure)))),
     };
-    let now = Clock::start().now().unix_seconds();
-    let to_do = "ask whoever keeps the team's key for a certificate for this role".to_owned();
-    let look =
-        certificate.check(role, now).map(|()| format!("a {role} of team {}", certificate.team_id().short()));
-    let is_valid = look.is_ok();
-    page.add(Finding::of(what, true, look.map_err(|error| (error.to_string(), to_do))))?;
-    if !is_valid {
-        return Ok(());
-    }
-    let ends = certificate.not_after();
-    let days = ends.0.saturating_sub(now.0) / 86_400;
-    let look = if ends.0.saturating_sub(now.0) >= SOON {
-        Ok(format!("until {ends}, {days} days more"))
-    } else {
-        let to_do = "have it renewed before that: guestright team member renew NAME; or let the home renew it: guestright \
-                     team renewal init"
-            .to_owned();
-        Err((format!("it ends on {ends}, in {days} days"), to_do))
-    };
-    page.add(Finding::of("its last day", false, look))
+    let findings = examine::certificate(what, &certificate, role);
+    findings.into_iter().try_for_each(|finding| page.add(finding))
 }
 
 fn reachable(home: &HomeAddress) -> Look {

@@ -1,11 +1,12 @@
 //! What a person's computer can be: a guest, and a telephone.
 
 use super::super::computer::sound;
-use super::super::page::{Finding, Page};
+use super::super::page::Page;
 use super::{Certified, CertifiedKey, Look, PATIENCE, certificate_of, clock, tunnels};
 use guestright_cli::failure::Failure;
 use guestright_cli::files::MemberArgs;
 use guestright_host::PROTOCOL_PORT;
+use guestright_host::examine::Finding;
 use guestright_tunnel::wireguard::Config;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! What phones that join by 802.1X need beside the access point.
 
-use super::super::page::{Finding, Page};
-use super::super::tool;
+use super::super::page::Page;
 use super::{Look, Port, fault, is_listening, ports_are_free};
 use guestright_cli::failure::Failure;
 use guestright_host::access_point::phones::Settings;
+use guestright_host::examine::{Finding, tool};
 
 /// `runs`: whether the access point does.
 pub(super) fn examine(settings: &Settings, runs: bool, page: &mut Page<'_, '_>) -> Result<(), Failure> {

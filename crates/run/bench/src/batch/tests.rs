@@ -1,21 +1,39 @@
 use super::*;
-use crate::commands::fake;
-use clap::Parser;
+use crate::verdicts;
+use crate::{fake, record};
+use guestright_error::Fault as _;
 use guestright_results::{Cells, Journal, parquet};
 use serde_json::Value;
+use std::error::Error;
 use std::path::Path;
 
-#[derive(clap::Parser)]
-struct Line {
-    #[command(flatten)]
-    run: Run,
-}
-
-/// What the program would do with this command line.
-fn options(out: &Path, more: &str) -> Run {
-    let out = out.to_str().unwrap();
-    let words = ["run", "plan", "--out", out].into_iter().chain(more.split_whitespace());
-    Line::parse_from(words).run
+/// What these words of `guestright-lab run` stand for.
+fn settings(out: &Path, more: &str) -> Settings {
+    let program = Program { version: "1".to_owned(), commit: None, sha256: "aa".repeat(32) };
+    let mut settings = Settings {
+        out: out.to_owned(),
+        platforms: vec![],
+        is_quick: false,
+        seeds: None,
+        threads: None,
+        earlier: Earlier::Used,
+        command: format!("guestright-lab run plan {more}"),
+        program,
+        worker: &[],
+    };
+    let mut words = more.split_whitespace();
+    while let Some(word) = words.next() {
+        let mut number = || words.next().unwrap().parse().unwrap();
+        match word {
+            "--quick" => settings.is_quick = true,
+            "--seeds" => settings.seeds = Some(number()),
+            "--threads" => settings.threads = Some(usize::try_from(number()).unwrap()),
+            "--resume" => settings.earlier = Earlier::Needed,
+            "--fresh" => settings.earlier = Earlier::Replaced,
+            other => panic!("{other}"),
+        }
+    }
+    settings
 }
 
 const MORE: &str = r#"
@@ -40,14 +58,41 @@ fn source(text: &str) -> Source {
     Source { name: "plan.toml".to_owned(), text: text.to_owned() }
 }
 
-/// Runs the plan; what it prints, or how it fails.
-fn run(folder: &Path, more: &str, text: &str) -> Result<String, Failure> {
-    let (options, lane) = (options(folder, more), channel());
+/// Runs the plan; what it tells, and what is shown of it. Or how it fails.
+fn run(folder: &Path, more: &str, text: &str) -> Result<String, BatchError> {
+    let settings = settings(folder, more);
     let (source, plan) = (source(text), Plan::parse(text, fake::TESTBEDS).unwrap());
-    let plan = options.adapted(&source, plan)?;
-    let mut out = Vec::new();
-    options.run_plans(vec![(source, plan)], lane, &mut Output::new(&mut out))?;
-    Ok(String::from_utf8(out).unwrap())
+    let plan = settings.adapted(&source, plan)?;
+    run_plans(&settings, vec![(source, plan)], stopper().1)
+}
+
+fn run_plans(settings: &Settings, plans: Vec<(Source, Plan)>, inbox: Inbox) -> Result<String, BatchError> {
+    let mut text = String::new();
+    let finished = settings.run(plans, inbox, &mut |event| {
+        if let Event::Sentence(sentence) = event {
+            text.extend([sentence.as_str(), "\n"]);
+        }
+        Ok(())
+    })?;
+    Ok(text + &verdicts::in_text(&settings.out, &finished, false))
+}
+
+/// Where a batch receives that it is to stop.
+fn stopped() -> Inbox {
+    let (stopper, inbox) = stopper();
+    assert!(stopper.stop());
+    inbox
+}
+
+/// The whole sentence, and what to do about it.
+fn words(error: &BatchError) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        words += &format!(": {error}");
+        source = error.source();
+    }
+    words + "\n" + &error.hint().unwrap_or_default()
 }
 
 fn bytes(folder: &Path, name: &str) -> Vec<u8> {
@@ -125,7 +170,7 @@ fn the_record_tells_how_the_rows_came_about() {
     assert!(
         record["host"]["cores"].as_u64() >= Some(1) && record["started"].as_str().unwrap().ends_with('Z')
     );
-    let digest = guestright_bench::record::sha256(&bytes(home.path(), "rows.parquet"));
+    let digest = record::sha256(&bytes(home.path(), "rows.parquet"));
     assert_eq!(record["digests"]["rows_parquet"], digest);
     let html = std::fs::read_to_string(home.path().join("report.html")).unwrap();
     assert!(html.contains("fake-plan/rows.csv") && !html.contains("<script"), "the report links to the rows");
@@ -143,15 +188,8 @@ fn an_interrupted_run_goes_on_where_it_was() {
     let text = fake::text(MORE);
     run(&whole, "", &text).unwrap();
 
-    let (sender, receiver) = channel();
-    sender.send(Message::Stop).unwrap();
-    let (options, plan) = (options(&torn, "--threads 1"), fake::plan(MORE));
-    let stopped = options.run_plans(
-        vec![(source(&text), plan.clone())],
-        (sender, receiver),
-        &mut Output::new(&mut Vec::new()),
-    );
-    let words = stopped.unwrap_err().to_string();
+    let plans = vec![(source(&text), fake::plan(MORE))];
+    let words = words(&run_plans(&settings(&torn, "--threads 1"), plans, stopped()).unwrap_err());
     assert!(words.contains("stopped: 0 of 40 runs") && words.contains("goes on from there"), "{words}");
 
     // Seven rows as the program would have kept them, and a line that it did not finish.
@@ -173,11 +211,11 @@ fn an_interrupted_run_goes_on_where_it_was() {
 fn resume_refuses_to_make_all_runs_again() {
     let home = tempfile::tempdir().unwrap();
     let text = fake::text("");
-    let refused = run(home.path(), "--resume", &text).unwrap_err().to_string();
+    let refused = words(&run(home.path(), "--resume", &text).unwrap_err());
     assert!(refused.contains("no finished runs to go on with"), "{refused}");
     let path = home.path().join("fake-plan/partial.csv");
     std::fs::write(&path, "{}\n").unwrap();
-    let refused = run(home.path(), "--resume", &text).unwrap_err().to_string();
+    let refused = words(&run(home.path(), "--resume", &text).unwrap_err());
     assert!(refused.contains("fake-plan cannot go on: what is there was not written by"), "{refused}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n", "what is refused stays as it was");
     let output = run(home.path(), "", &text).unwrap();
@@ -192,7 +230,7 @@ fn two_programs_do_not_share_a_folder() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("fake-plan/partial.csv");
     let (_journal, _) = Journal::open(&path).unwrap();
-    let refused = run(home.path(), "", &fake::text("")).unwrap_err().to_string();
+    let refused = words(&run(home.path(), "", &fake::text("")).unwrap_err());
     assert!(refused.contains("another program writes to"), "{refused}");
 }
 
@@ -200,7 +238,7 @@ fn two_programs_do_not_share_a_folder() {
 fn a_run_that_panics_is_named() {
     let home = tempfile::tempdir().unwrap();
     let text = fake::text("").replace("[1, 2, 3, 4, 5]", "[1, 99]");
-    let broken = run(home.path(), "", &text).unwrap_err().to_string();
+    let broken = words(&run(home.path(), "", &text).unwrap_err());
     assert!(broken.contains("(case ") && broken.contains("calls = 99) ended in a panic"), "{broken}");
 }
 
@@ -212,7 +250,7 @@ fn too_many_runs_are_refused_before_the_first_one() {
     let text =
         text.replace("calls = ", "share = [0.1, 0.2]\ncalls = ").replace("settings = { share = 0.01 }", "");
     let text = text.replace("settings = { share = 0.07 }", "");
-    let refused = run(home.path(), "--seeds 1000", &text).unwrap_err().to_string();
+    let refused = words(&run(home.path(), "--seeds 1000", &text).unwrap_err());
     assert!(refused.contains("more than 200000 runs") && refused.contains("--seeds"), "{refused}");
 }
 
@@ -223,30 +261,21 @@ fn resume_touches_no_plan_unless_all_can_go_on() {
     let text = fake::text("");
     let named = |name: &str| text.replace("fake-plan", name);
     let plan = |name: &str| (source(&named(name)), Plan::parse(&named(name), fake::TESTBEDS).unwrap());
-    let (sender, receiver) = channel();
-    sender.send(Message::Stop).unwrap();
     let plans = vec![plan("one"), plan("two")];
-    options(home.path(), "")
-        .run_plans(plans, (sender, receiver), &mut Output::new(&mut Vec::new()))
-        .unwrap_err();
+    run_plans(&settings(home.path(), ""), plans, stopped()).unwrap_err();
     let (one, two) = (home.path().join("one/partial.csv"), home.path().join("two/partial.csv"));
     std::fs::write(&two, "{}\n").unwrap();
     let before = std::fs::read(&one).unwrap();
     let plans = vec![plan("one"), plan("two")];
-    let refused =
-        options(home.path(), "--resume").run_plans(plans, channel(), &mut Output::new(&mut Vec::new()));
-    assert!(refused.unwrap_err().to_string().contains("two cannot go on"));
+    let refused = run_plans(&settings(home.path(), "--resume"), plans, stopper().1);
+    assert!(words(&refused.unwrap_err()).contains("two cannot go on"));
     assert_eq!((std::fs::read(&one).unwrap(), std::fs::read(&two).unwrap()), (before, b"{}\n".to_vec()));
 }
 
 /// Puts rows of a finished run into a journal, as an interrupted run would have left them.
 fn interrupt(folder: &Path, whole: &Path, text: &str, rows: impl Iterator<Item = usize>) {
-    let (sender, receiver) = channel();
-    sender.send(Message::Stop).unwrap();
     let plan = Plan::parse(text, fake::TESTBEDS).unwrap();
-    options(folder, "")
-        .run_plans(vec![(source(text), plan)], (sender, receiver), &mut Output::new(&mut Vec::new()))
-        .unwrap_err();
+    run_plans(&settings(folder, ""), vec![(source(text), plan)], stopped()).unwrap_err();
     let path = folder.join("fake-plan/partial.csv");
     let csv = String::from_utf8(bytes(whole, "rows.csv")).unwrap();
     let lines: Vec<&str> = csv.lines().collect();
@@ -281,9 +310,9 @@ fn fewer_runs_replace_finished_ones_only_if_told_to() {
     run(home.path(), "--quick", &text).unwrap();
     run(home.path(), "", &text).unwrap();
     let before = (bytes(home.path(), "rows.parquet"), bytes(home.path(), "run.json"));
-    for (more, words) in [("--quick", "a quick run would"), ("--seeds 3", "3 seeds would")] {
-        let refused = run(home.path(), more, &text).unwrap_err().to_string();
-        assert!(refused.contains("whole plan, with 4 seeds") && refused.contains(words), "{refused}");
+    for (more, why) in [("--quick", "a quick run would"), ("--seeds 3", "3 seeds would")] {
+        let refused = words(&run(home.path(), more, &text).unwrap_err());
+        assert!(refused.contains("whole plan, with 4 seeds") && refused.contains(why), "{refused}");
         assert!(refused.contains("--out") && refused.contains("--fresh"), "{refused}");
         assert_eq!((bytes(home.path(), "rows.parquet"), bytes(home.path(), "run.json")), before);
         assert!(!home.path().join("fake-plan/partial.csv").exists(), "nothing was begun");
@@ -304,11 +333,8 @@ fn a_signal_after_the_last_run_is_heard() {
     let text = fake::text("");
     run(&whole, "", &text).unwrap();
     interrupt(&torn, &whole, &text, 0..40);
-    let (sender, receiver) = channel();
-    sender.send(Message::Stop).unwrap();
     let plans = vec![(source(&text), fake::plan(""))];
-    let stopped = options(&torn, "").run_plans(plans, (sender, receiver), &mut Output::new(&mut Vec::new()));
-    let words = stopped.unwrap_err().to_string();
+    let words = words(&run_plans(&settings(&torn, ""), plans, stopped()).unwrap_err());
     assert!(words.contains("stopped before the report was written; all runs are kept"), "{words}");
     assert!(!torn.join("report.html").exists());
     let output = run(&torn, "", &text).unwrap();

@@ -3,16 +3,11 @@
 //! They are put in force for real, by this program started again in a sandbox, whose network ends with it.
 
 use super::Finding;
-use anyhow::{Result, bail};
-use guestright_cli::failure::{Failure, Outcome};
-use guestright_cli::output::Output;
+use guestright_error::RunError;
 use guestright_firewall::{Trial, try_layers};
 use guestright_netns::{Mode, Sandbox};
 use serde_json::{Value, json};
 use std::process::Stdio;
-
-/// What the trial is called with, inside the sandbox.
-pub(super) const ARGUMENTS: [&str; 2] = ["doctor", "--try-layers"];
 
 /// A layer as the trial's JSON names it, and what is said of it.
 struct Layer {
@@ -56,19 +51,21 @@ const LAYERS: [Layer; 4] = [
     },
 ];
 
-/// Inside the sandbox: tries them, and prints why not as JSON.
-pub(super) fn run_inside(out: &mut Output) -> Outcome {
-    Sandbox::prepare().map_err(Failure::network)?;
-    let Trial { leases, routing, static_filter, owned_table } =
-        try_layers("/run/trial.json".as_ref()).map_err(Failure::network)?;
-    let reasons = json!({ "leases": leases, "routing": routing, "static_filter": static_filter,
-        "owned_table": owned_table });
-    writeln!(out, "{reasons}")?;
-    Ok(())
+/// Inside the sandbox: tries them, and gives for each the reason why not.
+///
+/// # Errors
+/// The sandbox cannot be filled, or nothing of the firewall can be tried in it.
+pub fn try_out() -> Result<Value, RunError> {
+    Sandbox::prepare().map_err(RunError::network)?;
+    let trial = try_layers("/run/trial.json".as_ref()).map_err(RunError::network)?;
+    let Trial { leases, routing, static_filter, owned_table } = trial;
+    Ok(json!({ "leases": leases, "routing": routing, "static_filter": static_filter,
+        "owned_table": owned_table }))
 }
 
-/// What is to be said of each layer, where sandboxes of this mode work.
-pub(super) fn findings(mode: Option<Mode>) -> Vec<Finding> {
+/// What is to be said of each layer, where sandboxes of this mode work. `trial` are the words with which this program prints
+/// what [`try_out`] gives.
+pub fn findings(mode: Option<Mode>, trial: &[&str]) -> Vec<Finding> {
     let Some(mode) = mode else {
         // Nobody knows, so nothing is missing.
         let says = "it was not tried: there is no sandbox to try it in";
@@ -82,25 +79,26 @@ pub(super) fn findings(mode: Option<Mode>) -> Vec<Finding> {
         };
         return LAYERS.into_iter().map(untried).collect();
     };
-    let reasons = ask(mode);
+    let reasons = ask(mode, trial);
     LAYERS.into_iter().map(|layer| layer.finding(&reasons)).collect()
 }
 
-fn ask(mode: Mode) -> Result<Value> {
-    let program = std::env::current_exe()?;
-    let output = Sandbox::command(mode, &program, ARGUMENTS).stdin(Stdio::null()).output()?;
+fn ask(mode: Mode, trial: &[&str]) -> Result<Value, RunError> {
+    let ask = || {
+        let program = std::env::current_exe()?;
+        Sandbox::command(mode, &program, trial).stdin(Stdio::null()).output()
+    };
+    let output = ask().map_err(RunError::network)?;
     if !output.status.success() {
         let words = String::from_utf8_lossy(&output.stderr);
-        bail!(
-            "{}",
-            words.lines().next().unwrap_or("the trial said nothing").trim_start_matches("guestright: ")
-        );
+        let words = words.lines().next().unwrap_or("the trial said nothing");
+        return Err(RunError::network(words.trim_start_matches("guestright: ").to_owned()));
     }
-    Ok(serde_json::from_slice(&output.stdout)?)
+    serde_json::from_slice(&output.stdout).map_err(RunError::bug)
 }
 
 impl Layer {
-    fn finding(self, reasons: &Result<Value>) -> Finding {
+    fn finding(self, reasons: &Result<Value, RunError>) -> Finding {
         let Self { name, what, needed, says, to_do } = self;
         let why_not = match reasons {
             Ok(reasons) if reasons[name].is_null() => None,
@@ -115,7 +113,6 @@ impl Layer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anyhow::anyhow;
 
     #[test]
     fn a_layer_that_this_computer_lacks_is_told_with_its_reason() {
@@ -129,8 +126,10 @@ mod tests {
 
     #[test]
     fn a_trial_that_fails_says_why_of_each_layer() {
-        let found: Vec<_> =
-            LAYERS.into_iter().map(|layer| layer.finding(&Err(anyhow!("nft is missing")))).collect();
+        let found: Vec<_> = LAYERS
+            .into_iter()
+            .map(|layer| layer.finding(&Err(RunError::network("nft is missing"))))
+            .collect();
         assert!(found.iter().all(|finding| !finding.good && finding.says == "nft is missing"));
     }
 }

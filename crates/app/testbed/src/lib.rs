@@ -18,10 +18,10 @@ mod program;
 pub use desk::Desk;
 pub use program::Program;
 
-use guestright_netns::Sandbox;
+use guestright_netns::{Sandbox, testing};
 use std::process::{Command, Output, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Long enough for a crowded computer; nothing waits for it unless something is broken. How long things take is
 /// printed, and never judged: that is what `docs/measurements.md` is for.
@@ -90,12 +90,8 @@ pub fn until(what: &str, done: impl FnMut() -> bool) {
 ///
 /// # Panics
 /// It does not come about in that time.
-pub fn until_within(patience: Duration, what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + patience;
-    while !done() {
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
+pub fn until_within(patience: Duration, what: &str, done: impl FnMut() -> bool) {
+    testing::until_within(patience, what, done);
 }
 
 /// What a program printed, which must have succeeded.

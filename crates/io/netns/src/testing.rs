@@ -20,8 +20,11 @@ use crate::Sandbox;
 /// Long enough for a crowded computer; nothing waits for it unless something is broken.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often [`until`] looks.
+/// Between two looks at what is waited for there is at least this time, and [`LOOKING`] times what the last look took, so
+/// that looking leaves the processors to what is waited for: many start a program to look.
 const INTERVAL: Duration = Duration::from_millis(5);
+const INTERVAL_MAX: Duration = Duration::from_millis(200);
+const LOOKING: u32 = 4;
 
 /// Inside a sandbox: prepares it and says yes. Outside: runs the test of this name inside one, and says no.
 ///
@@ -59,13 +62,29 @@ pub fn inside_with(test: &str, arrange: impl FnOnce(&mut Command)) -> bool {
 ///
 /// # Panics
 /// If it is not done within [`PATIENCE`]; `what` says what was waited for.
-pub fn until(what: &str, mut done: impl FnMut() -> bool) -> Duration {
+pub fn until(what: &str, done: impl FnMut() -> bool) -> Duration {
+    until_within(PATIENCE, what, done)
+}
+
+/// The same for what may take longer.
+///
+/// # Panics
+/// If it is not done within `patience`; `what` says what was waited for.
+pub fn until_within(patience: Duration, what: &str, mut done: impl FnMut() -> bool) -> Duration {
     let started = Instant::now();
-    while !done() {
-        assert!(started.elapsed() < PATIENCE, "waited in vain for {what}");
-        std::thread::sleep(INTERVAL);
+    loop {
+        let look = Instant::now();
+        if done() {
+            return started.elapsed();
+        }
+        assert!(started.elapsed() < patience, "waited in vain for {what}");
+        pause_after(look);
     }
-    started.elapsed()
+}
+
+/// Waits for as long as there should be between a look that began at `look` and has just ended, and the next.
+pub fn pause_after(look: Instant) {
+    std::thread::sleep((look.elapsed() * LOOKING).clamp(INTERVAL, INTERVAL_MAX));
 }
 
 /// Waits until `got` returns what is wanted.
@@ -74,8 +93,13 @@ pub fn until(what: &str, mut done: impl FnMut() -> bool) -> Duration {
 /// If it does not within [`PATIENCE`]; the message has what it returned last.
 pub fn eventually<T: PartialEq + std::fmt::Debug>(wanted: T, mut got: impl FnMut() -> T) {
     let deadline = Instant::now() + PATIENCE;
-    while got() != wanted && Instant::now() < deadline {
-        std::thread::sleep(INTERVAL);
+    loop {
+        let look = Instant::now();
+        let last = got();
+        if last == wanted || look > deadline {
+            assert_eq!(last, wanted);
+            return;
+        }
+        pause_after(look);
     }
-    assert_eq!(got(), wanted);
 }

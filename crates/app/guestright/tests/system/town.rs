@@ -17,6 +17,7 @@ pub(crate) use guestright_testbed::{
     PATIENCE, Program, inside, inside_for_sandboxes, succeeded, until, until_within,
 };
 
+use guestright_netns::testing::pause_after;
 use guestright_netns::{LinkOptions, World};
 use guestright_testbed::Desk;
 use serde_json::Value;
@@ -24,8 +25,7 @@ use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Where visitors speak to the access point.
 pub(crate) const ACCESS_POINT: SocketAddr =
@@ -227,9 +227,10 @@ impl Town {
         let mut status = Value::Null;
         let deadline = Instant::now() + PATIENCE;
         while !wanted(&status) {
-            assert!(Instant::now() < deadline, "waited in vain for {what}: {status}");
-            thread::sleep(Duration::from_millis(10));
+            let look = Instant::now();
+            assert!(look < deadline, "waited in vain for {what}: {status}");
             status = self.ask("ap");
+            pause_after(look);
         }
         status
     }

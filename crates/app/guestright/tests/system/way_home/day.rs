@@ -16,6 +16,7 @@ use crate::town::client::now;
 use crate::town::services::AccessLog;
 use crate::town::{PATIENCE, Program, inside, session, succeeded, until};
 use air::{Chatter, Watch};
+use guestright_netns::testing::pause_after;
 use guestright_testbed::inside_within;
 use guestright_units::UnixSeconds;
 use networks::{
@@ -123,8 +124,10 @@ impl Day {
         let log = || std::fs::read_to_string(self.abroad.town.path("laptop/state/log")).unwrap_or_default();
         let deadline = Instant::now() + patience;
         while !wanted(&status) {
-            assert!(Instant::now() < deadline, "waited in vain for {what}: {status}\n{}", log());
+            let look = Instant::now();
+            assert!(look < deadline, "waited in vain for {what}: {status}\n{}", log());
             status = self.status();
+            pause_after(look);
         }
         println!("{:.1} s: {}", self.began.elapsed().as_secs_f64(), status["standing"]["sentence"]);
         status

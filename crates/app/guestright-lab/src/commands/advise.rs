@@ -6,7 +6,7 @@ use guestright_bench::advise::{
 };
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
-use guestright_cli::signals::Signals;
+use guestright_cli::signals;
 use guestright_quality::{Advice, DirectionStats, Trial, advise};
 use guestright_units::Micros;
 use serde_json::json;
@@ -87,7 +87,8 @@ impl Advise {
     }
 
     fn listen(&self, out: &mut Output) -> Outcome {
-        end_at_a_signal()?;
+        // Whoever listens is done when somebody says so: there is nothing to undo, and nothing that was not measured.
+        signals::watch(|| std::process::exit(0)).map_err(Failure::network)?;
         let from = self.from.map(|address| address.to_canonical());
         let config = ListenerConfig { bind: self.bind, from, runs: self.runs };
         let out: &mut dyn Write = out;
@@ -100,19 +101,6 @@ impl Advise {
         };
         Ok(bench::listen(&config, on_event)?)
     }
-}
-
-/// Whoever listens is done when somebody says so: there is nothing to undo, and nothing that was not measured.
-fn end_at_a_signal() -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(Failure::network)?;
-    let mut signals = runtime.block_on(async { Signals::register() }).map_err(Failure::network)?;
-    let wait = move || {
-        runtime.block_on(signals.recv());
-        std::process::exit(0);
-    };
-    let started = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
-    started.map(drop).map_err(Failure::network)
 }
 
 fn print(trials: &[Trial], advice: &Advice, round_trip: Micros, json: bool, out: &mut Output) -> Outcome {

@@ -66,6 +66,27 @@ impl Reloads {
     }
 }
 
+/// Calls `on_signal` for each signal that asks to stop, on a thread of its own, until it returns false. The signals are taken
+/// over when this returns, so that whoever waits for what is printed then may send one.
+///
+/// # Errors
+/// The operating system gives no thread, or not the signals.
+pub fn watch(mut on_signal: impl FnMut() -> bool + Send + 'static) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut signals = runtime.block_on(async { Signals::register() })?;
+    let wait = move || {
+        runtime.block_on(async {
+            loop {
+                signals.recv().await;
+                if !on_signal() {
+                    return;
+                }
+            }
+        });
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(wait).map(drop)
+}
+
 async fn next(signal: Option<&mut Signal>) {
     if let Some(signal) = signal
         && signal.recv().await.is_some()

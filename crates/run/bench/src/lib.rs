@@ -9,14 +9,15 @@
 //! - [`receipts`]: what signing and verifying a receipt costs this computer.
 //! - [`batch`] runs plans into a folder; [`pool`] makes many runs at once, and [`kept`] keeps what finished ones gave.
 //! - [`plan_files`] finds plans; [`folder`] has what stands in a folder of results: rows ([`table`]), how they came about
-//!   ([`record`]), figures and the report; [`verdicts`] what a terminal
-//!   shows of them, [`compared`] two folders beside each other. [`in_json`] has plans and testbeds for programs.
+//!   ([`record`]), figures and the report; [`verdicts`] what a terminal shows of them, [`compared`] two folders beside each
+//!   other, and [`again`] results judged anew. [`in_json`] has plans and testbeds for programs.
 //!
 //! Nothing here reads arguments or prints.
 //!
 //! [`experiment::Outcome`]: guestright_experiment::Outcome
 
 pub mod advise;
+pub mod again;
 pub mod batch;
 pub mod compared;
 pub mod cost;

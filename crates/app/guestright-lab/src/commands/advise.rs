@@ -6,10 +6,8 @@ use guestright_bench::advise::{
 };
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
-use guestright_cli::signals::Signals;
-use guestright_quality::{Advice, DirectionStats, Trial, advise};
-use guestright_units::Micros;
-use serde_json::json;
+use guestright_cli::signals;
+use guestright_quality::advise;
 use std::io::Write;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -79,7 +77,11 @@ impl Advise {
         let round_trip = before.min(caller.round_trip()?);
         let trials = rate_all(tried, round_trip);
         let advice = advise(&trials);
-        print(&trials, &advice, round_trip, self.json, out)?;
+        if self.json {
+            writeln!(out, "{}", bench::in_json(&trials, &advice, round_trip))?;
+        } else {
+            write!(out, "{}", bench::in_text(&trials, &advice, round_trip))?;
+        }
         if advice.recommended.is_none() {
             return Err(Failure::network(anyhow!("no transport works between here and {peer}")));
         }
@@ -87,7 +89,8 @@ impl Advise {
     }
 
     fn listen(&self, out: &mut Output) -> Outcome {
-        end_at_a_signal()?;
+        // Whoever listens is done when somebody says so: there is nothing to undo, and nothing that was not measured.
+        signals::watch(|| std::process::exit(0)).map_err(Failure::network)?;
         let from = self.from.map(|address| address.to_canonical());
         let config = ListenerConfig { bind: self.bind, from, runs: self.runs };
         let out: &mut dyn Write = out;
@@ -100,56 +103,4 @@ impl Advise {
         };
         Ok(bench::listen(&config, on_event)?)
     }
-}
-
-/// Whoever listens is done when somebody says so: there is nothing to undo, and nothing that was not measured.
-fn end_at_a_signal() -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(Failure::network)?;
-    let mut signals = runtime.block_on(async { Signals::register() }).map_err(Failure::network)?;
-    let wait = move || {
-        runtime.block_on(signals.recv());
-        std::process::exit(0);
-    };
-    let started = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
-    started.map(drop).map_err(Failure::network)
-}
-
-fn print(trials: &[Trial], advice: &Advice, round_trip: Micros, json: bool, out: &mut Output) -> Outcome {
-    let round_trip_ms = round_trip.0 as f64 / 1e3;
-    if json {
-        writeln!(out, "{}", json!({ "round_trip_ms": round_trip_ms, "trials": trials, "advice": advice }))?;
-        return Ok(());
-    }
-    writeln!(out, "\nround trip: {round_trip_ms:.1} ms at least\n")?;
-    writeln!(
-        out,
-        "{:<16} {:<6} {:>7} {:>7} {:>10} {:>10} {:>5} {:>5}",
-        "transport", "", "lost %", "late %", "playout ms", "longest ms", "R", "MOS"
-    )?;
-    for trial in trials {
-        match &trial.result {
-            Err(why) => writeln!(out, "{:<16} {why}", trial.name)?,
-            Ok(directions) => {
-                for (stats, direction) in directions.iter().zip(["there", "back"]) {
-                    let DirectionStats { lost, late, playout_ms, longest_ms, r, mos, .. } = stats;
-                    let longest = longest_ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.0}"));
-                    let (lost, late) = (lost * 100.0, late * 100.0);
-                    writeln!(
-                        out,
-                        "{:<16} {direction:<6} {lost:>7.2} {late:>7.2} {playout_ms:>10.0} {longest:>10} {r:>5.0} {mos:>5.1}",
-                        trial.name
-                    )?;
-                }
-            }
-        }
-    }
-    writeln!(out)?;
-    if let Some(name) = &advice.recommended {
-        writeln!(out, "Voice should take {name}:")?;
-    }
-    for reason in &advice.reasons {
-        writeln!(out, "  - {reason}")?;
-    }
-    Ok(())
 }

@@ -10,7 +10,7 @@ use guestright_bench::folder::{self, Finished};
 use guestright_bench::record::{self, Program};
 use guestright_cli::failure::{Failure, INTERRUPTED, Outcome};
 use guestright_cli::output::Output;
-use guestright_cli::signals::Signals;
+use guestright_cli::signals;
 use guestright_error::{Fault as _, RunError};
 use guestright_experiment::Platform;
 use progress::Progress;
@@ -163,20 +163,14 @@ fn failure(error: BatchError) -> Failure {
 
 /// The first signal ends the work in order, the second at once.
 fn stop_at_signals(stopper: Stopper) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(Failure::network)?;
-    let mut signals = {
-        let _inside = runtime.enter();
-        Signals::register().map_err(Failure::network)?
-    };
-    let wait = move || {
-        runtime.block_on(signals.recv());
-        if stopper.stop() {
-            runtime.block_on(signals.recv());
+    let mut is_second = false;
+    let on_signal = move || {
+        if is_second || !stopper.stop() {
+            // Files are written whole or not at all, so this leaves nothing behind that is wrong.
+            std::process::exit(INTERRUPTED.into());
         }
-        // Files are written whole or not at all, so this leaves nothing behind that is wrong.
-        std::process::exit(INTERRUPTED.into());
+        is_second = true;
+        true
     };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(Failure::network)?;
-    Ok(())
+    signals::watch(on_signal).map_err(Failure::network)
 }

@@ -4,11 +4,11 @@ mod show;
 
 use anyhow::anyhow;
 use guestright_bench::traffic::{self, TrafficError};
-use guestright_bench::wire::{Stop, Wire};
+use guestright_bench::wire::Wire;
 use guestright_cli::address::resolve;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
-use guestright_cli::signals::Signals;
+use guestright_cli::signals;
 use guestright_error::OrFail as _;
 use guestright_traffic::{
     Caller, CallerEvent, ClockSource, Listener, ListenerConfig, ListenerEvent, Phases, Plan, Traffic as Kind,
@@ -17,7 +17,6 @@ use guestright_units::{Micros, Seed};
 use show::{Show, ShowOptions};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
-use std::thread;
 use std::time::Duration;
 
 /// The port of a listener.
@@ -181,7 +180,7 @@ impl Listen {
         let mut show = self.common.show()?;
         let mut wire = Wire::listen(self.bind)
             .map_err(|error| Failure::from(error).hint("another address with --bind"))?;
-        stop_at_signals(wire.stop_handle())?;
+        stop_at_signals(&wire)?;
         if !self.common.json {
             writeln!(out, "listening at {}", wire.address()?)?;
             out.flush()?;
@@ -214,7 +213,7 @@ impl Send {
         let peer = resolve(&self.peer, PORT)?;
         let mut show = self.common.show()?;
         let mut wire = Wire::connect(peer)?;
-        stop_at_signals(wire.stop_handle())?;
+        stop_at_signals(&wire)?;
         // The run's number must be new even when phases are to be the same.
         let seed = self.seed.map_or_else(guestright_clock::seed, Seed::from_number);
         let mut caller = Caller::new(plan, self.common.source()?, &seed, wire.now());
@@ -231,23 +230,10 @@ impl Send {
     }
 }
 
-/// Turns signals into inputs, on a thread of its own that ends with the program.
-fn stop_at_signals(stop: Stop) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(Failure::network)?;
-    // Taken over before anything is printed, so that whoever waits for that may send one.
-    let mut signals = runtime.block_on(async { Signals::register() }).map_err(Failure::network)?;
-    let started = thread::Builder::new().name("signals".into()).spawn(move || {
-        runtime.block_on(async {
-            loop {
-                signals.recv().await;
-                if !stop.stop() {
-                    return;
-                }
-            }
-        });
-    });
-    started.map(drop).map_err(Failure::network)
+/// Signals are inputs.
+fn stop_at_signals(wire: &Wire) -> Outcome {
+    let stop = wire.stop_handle();
+    signals::watch(move || stop.stop()).map_err(Failure::network)
 }
 
 /// Seconds from the command line.

@@ -168,6 +168,26 @@ fn a_killed_client_comes_back_to_the_same_address() {
 }
 
 #[test]
+fn a_client_is_found_at_its_other_port() {
+    let Some(testbed) = Testbed::inside("a_client_is_found_at_its_other_port") else { return };
+    let gateway = testbed.gateway(testbed.settings());
+    testbed.translate(5_000..=5_099);
+    let client = testbed.client("client");
+    client.configure(&alice());
+    client.connect().unwrap();
+    client.until_it_knows_its_port();
+    let peer = || gateway.status().unwrap().peers.pop().unwrap();
+    let before = peer();
+    assert!((5_000..=5_099).contains(&before.port), "{before:?}");
+
+    testbed.translate(6_000..=6_099);
+    let is_found = || (6_000..=6_099).contains(&peer().port);
+    until("the client to be found at its other port", || testbed.is_online("client") && is_found());
+    testbed.check_exit("client", "from its other port");
+    assert_eq!(peer().carried[0].pair, before.carried[0].pair, "it did not have to connect again");
+}
+
+#[test]
 fn a_killed_charon_is_started_again_and_clients_recover() {
     let Some(testbed) = Testbed::inside("a_killed_charon_is_started_again_and_clients_recover") else {
         return;

@@ -136,6 +136,15 @@ secrets {{ {secrets} }}
         self.swanctl(&["--initiate", "--child", "home", "--timeout", "60"])
     }
 
+    /// Waits until it would notice that it comes from another port. It does when the gateway's answer to a dead-peer check
+    /// says another one than the answer before (RFC 4555 section 3.8). The first answer is only remembered, so a port that
+    /// has changed before it is not noticed at all.
+    pub(crate) fn until_it_knows_its_port(&self) {
+        let is_answer =
+            |line: &str| line.contains("parsed INFORMATIONAL response") && line.contains("N(NATD_D_IP)");
+        self.until("an answer to the client's dead-peer check", || self.log().lines().any(is_answer));
+    }
+
     /// Disconnects in good order.
     pub(crate) fn disconnect(&self) {
         self.swanctl(&["--terminate", "--ike", "home", "--timeout", "60"]).unwrap();

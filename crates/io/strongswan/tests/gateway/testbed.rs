@@ -6,6 +6,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -153,6 +154,20 @@ impl Testbed {
     /// One that soon notices that the gateway is gone, and calls again.
     pub(crate) fn impatient_client(&self, host: &str) -> Client {
         Client::start(&self.world, host, &self.path(host), 3)
+    }
+
+    /// As which ports the router lets the clients' tunnels leave from now on. It forgets those that there are, as a router
+    /// does whose line was down.
+    pub(crate) fn translate(&self, ports: RangeInclusive<u16>) {
+        let (first, last) = (ports.start(), ports.end());
+        let rules = format!(
+            "add table ip ports; delete table ip ports; add table ip ports; \
+             add chain ip ports out {{ type nat hook postrouting priority 90; }}; \
+             add rule ip ports out oifname wan udp sport 4500 masquerade to :{first}-{last}"
+        );
+        self.world.run("router", "nft", &[&rules]).unwrap();
+        let line = "ip link set wan down && ip link set wan up && ip route replace default via 198.51.100.1";
+        self.world.run("router", "sh", &["-c", line]).unwrap();
     }
 
     /// Ping, UDP and TCP reach the Internet, and come from home.

@@ -175,7 +175,7 @@ fn a_thousand_attempts_a_second_do_not_keep_members_out() {
     let (mut beside, mut phones) = (Vec::new(), Vec::new());
     while beside.len() < 5 || flood.sent() < 8_000 {
         beside.push(arrive());
-        let joined = air.join(&profile);
+        let joined = air.join_within(PATIENCE, &profile);
         let homes = || ["p", "a"].map(|team| air.region.ask(team, "home", &["status"])["phones"].clone());
         assert!(joined.is_in, "{}\n{}\n{:?}", joined.log, air.status()["phones"], homes());
         phones.push(joined.took);

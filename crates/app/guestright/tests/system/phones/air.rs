@@ -181,11 +181,16 @@ impl Air {
 
     /// `eapol_test` in hostapd's place, with this profile.
     pub(super) fn join(&self, profile: &str) -> Joined {
+        self.join_within(Duration::from_secs(20), profile)
+    }
+
+    /// The same, where it may take so long; in whole seconds.
+    pub(super) fn join_within(&self, patience: Duration, profile: &str) -> Joined {
         let path = self.region.path(AT, "eapol.conf");
         std::fs::write(&path, profile).unwrap();
         let mut command = self.region.world.command(AT, "eapol_test").unwrap();
         command.arg("-c").arg(&path).args(["-a", "127.0.0.1", "-p", "1812", "-s", &self.secret()]);
-        command.args(["-M", STATION, "-t", "20"]).stdin(Stdio::null());
+        command.args(["-M", STATION, "-t", &patience.as_secs().to_string()]).stdin(Stdio::null());
         let begun = Instant::now();
         let output = command.output().expect("`eapol_test`: sh scripts/setup.sh test");
         let took = begun.elapsed();

@@ -105,17 +105,18 @@ impl WifiInterface {
 struct Section(Zeroizing<String>);
 
 impl Section {
-    fn option(&mut self, name: &str, value: &str) -> Result<(), ProfileError> {
+    fn option(&mut self, name: &'static str, value: &str) -> Result<(), ProfileError> {
         self.line("option", name, value)
     }
 
-    fn list(&mut self, name: &str, value: &str) -> Result<(), ProfileError> {
+    fn list(&mut self, name: &'static str, value: &str) -> Result<(), ProfileError> {
         self.line("list", name, value)
     }
 
-    fn line(&mut self, kind: &str, name: &str, value: &str) -> Result<(), ProfileError> {
+    fn line(&mut self, kind: &str, name: &'static str, value: &str) -> Result<(), ProfileError> {
         if value.contains('\'') {
-            return Err(ProfileError::Apostrophe { got: value.to_owned() });
+            // By the option's name: its value may be a secret.
+            return Err(ProfileError::Apostrophe { what: name });
         }
         for part in ["\t", kind, " ", name, " '", value, "'\n"] {
             self.0.push_str(part);
@@ -191,6 +192,15 @@ mod tests {
     #[test]
     fn what_would_end_a_value_is_refused() {
         let error = wifi("The Millers' house", Security::Wpa3).render().unwrap_err();
-        assert_eq!(error, ProfileError::Apostrophe { got: "eng:The Millers' house".to_owned() });
+        assert_eq!(error, ProfileError::Apostrophe { what: "iw_venue_name" });
+    }
+
+    #[test]
+    fn a_secret_that_is_refused_is_not_shown() {
+        let mut wifi = wifi("12 Mill Lane", Security::Wpa3);
+        wifi.radius.secret = Secret::new("0123456789abcde'");
+        let error = wifi.render().unwrap_err();
+        assert_eq!(error, ProfileError::Apostrophe { what: "auth_secret" });
+        assert!(!format!("{error} {error:?}").contains("abcde"), "{error:?}");
     }
 }

@@ -113,8 +113,8 @@ pub struct Wish {
     pub anew: bool,
 }
 
-/// A member's phone, served.
-#[derive(Debug)]
+/// A member's phone, served. Not `Debug`: it holds the phone's secrets.
+#[expect(missing_debug_implementations, reason = "the home's answer has the phone's password and keys")]
 pub struct Served {
     /// The member's certificate, and whether it was made now.
     pub certificate: Certificate,

@@ -76,7 +76,7 @@ impl Setup {
     /// The answers do not fit this computer, or cannot become keys.
     pub fn begin(facts: &Facts, answers: &Answers) -> Result<Self, RunError> {
         let choices = Choices::choose(facts, answers).map_err(plan_error)?;
-        keys::check(&choices.team)?;
+        keys::check(&choices)?;
         Ok(Self { plan: Plan::new(facts, &choices), choices, earlier: None })
     }
 
@@ -144,5 +144,55 @@ fn system(error: SystemError) -> RunError {
     match hint {
         Some(hint) => error.with_hint(hint),
         None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use guestright_setup::{HomeAnswer, Init, Interface, Kind, Manager, Subnet};
+    use std::collections::BTreeSet;
+
+    /// A computer with a way to the Internet and a free wire.
+    fn facts() -> Facts {
+        let interface = |name: &str, addresses| Interface {
+            name: name.to_owned(),
+            kind: Kind::Wired,
+            addresses,
+            bridge: None,
+            is_up: true,
+        };
+        let uplink: Subnet = "192.168.1.0/24".parse().unwrap();
+        Facts {
+            init: Init::Unknown,
+            manager: Manager::Unknown,
+            uplink: Some("eth0".to_owned()),
+            uplink_address: Some([192, 168, 1, 20].into()),
+            interfaces: vec![interface("eth0", vec![uplink]), interface("eth1", Vec::new())],
+            networks: vec![("eth0".to_owned(), uplink)],
+            radios: Vec::new(),
+            programs: ["nft", "ip", "dnsmasq"].map(str::to_owned).into(),
+            has_resolved: false,
+            taken_ports: BTreeSet::new(),
+            program: "/usr/bin/guestright".into(),
+            packaged_units: BTreeSet::new(),
+            seed: 7,
+        }
+    }
+
+    fn answers(endpoint: &str) -> Answers {
+        let home = HomeAnswer::Here { endpoint: Some(endpoint.to_owned()), port_mapping: true };
+        Answers { home, ..Answers::default() }
+    }
+
+    #[test]
+    fn an_endpoint_that_cannot_be_is_refused_before_the_first_step() {
+        for endpoint in ["home.example.org:99999", "a..b", "999.1.1.1"] {
+            let refused = Setup::begin(&facts(), &answers(endpoint)).unwrap_err().sentence();
+            assert!(refused.starts_with("`endpoint` is") && refused.contains(endpoint), "{refused}");
+        }
+        for endpoint in ["home.example.org", "home.example.org:443", "203.0.113.7"] {
+            Setup::begin(&facts(), &answers(endpoint)).unwrap();
+        }
     }
 }

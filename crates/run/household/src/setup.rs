@@ -110,16 +110,24 @@ impl Setup {
     /// # Errors
     /// Something is in the way of a first setup: then nothing was done. Or a step fails: then calling it again goes on.
     pub fn apply(&mut self) -> Result<Outcome, RunError> {
-        let mut executor = match self.earlier.take() {
-            Some(executor) => executor,
-            None => self.begin_journal()?,
-        };
-        executor.apply(&self.plan.steps, &mut keys::KeyMaker, &mut || false).map_err(system)
+        self.apply_below(Path::new(ROOT))
     }
 
-    fn begin_journal(&self) -> Result<Executor, RunError> {
+    fn apply_below(&mut self, root: &Path) -> Result<Outcome, RunError> {
+        let begun = match self.earlier.take() {
+            Some(executor) => executor,
+            None => self.begin_journal(root)?,
+        };
+        // It stays if a step fails: a journal with steps in it is never begun again, for that may take them back.
+        let executor = self.earlier.insert(begun);
+        let outcome = executor.apply(&self.plan.steps, &mut keys::KeyMaker, &mut || false).map_err(system)?;
+        self.earlier = None; // Others may have the journal now.
+        Ok(outcome)
+    }
+
+    fn begin_journal(&self, root: &Path) -> Result<Executor, RunError> {
         let text = answers_file::text(&self.choices.answers())?;
-        let executor = Executor::begin(Path::new(ROOT), &text).map_err(system)?;
+        let executor = Executor::begin(root, &text).map_err(system)?;
         if let Err(error) = executor.check_clear(&self.plan.steps) {
             // Nothing has been done yet: leave nothing behind.
             undo(executor)?;
@@ -150,7 +158,9 @@ fn system(error: SystemError) -> RunError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use guestright_setup::{HomeAnswer, Init, Interface, Kind, Manager, Subnet};
+    use guestright_setup::{
+        Change, HomeAnswer, Init, Interface, Kind, Manager, Owner, Step, Subnet, TeamWork,
+    };
     use std::collections::BTreeSet;
 
     /// A computer with a way to the Internet and a free wire.
@@ -194,5 +204,29 @@ mod tests {
         for endpoint in ["home.example.org", "home.example.org:443", "203.0.113.7"] {
             Setup::begin(&facts(), &answers(endpoint)).unwrap();
         }
+    }
+
+    #[test]
+    fn a_setup_that_failed_goes_on_and_takes_nothing_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        let step = |change| Step { says: String::new(), back: String::new(), change };
+        let file = |path: &str| {
+            let (path, text) = (path.into(), "ours".to_owned());
+            step(Change::File { path, mode: 0o600, owner: Owner::Root, text })
+        };
+        let work = TeamWork::Join { code: "no code".to_owned(), has_home: false };
+        let fails = step(Change::Team { path: "/team".into(), work });
+        let mut setup = Setup::begin(&facts(), &answers("home.example.org")).unwrap();
+        setup.plan.steps = vec![file("/first"), fails, file("/last")];
+        setup.apply_below(root).unwrap_err();
+        // Somebody else's, and in the way of a first setup.
+        std::fs::write(root.join("last"), "theirs").unwrap();
+        let again = setup.apply_below(root).unwrap_err().sentence();
+        assert!(again.contains("no code"), "{again}");
+        assert_eq!(std::fs::read_to_string(root.join("first")).unwrap(), "ours");
+        setup.plan.steps.remove(1);
+        setup.apply_below(root).unwrap();
+        assert!(!setup.is_unfinished());
     }
 }

@@ -229,7 +229,7 @@ fn record_path(dir: &Path, name: &str) -> PathBuf {
 ///
 /// # Errors
 /// Its file cannot be read.
-pub fn record(dir: &Path, name: &str) -> Result<Option<Record>, RunError> {
+pub(crate) fn record(dir: &Path, name: &str) -> Result<Option<Record>, RunError> {
     let path = record_path(dir, name);
     if !path.exists() {
         return Ok(None);
@@ -288,7 +288,7 @@ pub enum Revoked {
 ///
 /// # Errors
 /// What is kept of it cannot be read or written. A home that is not reached is none.
-pub fn revoke(dir: &Path, name: &str, since: &str, read: ReadHome) -> Result<Revoked, RunError> {
+pub(crate) fn revoke(dir: &Path, name: &str, since: &str, read: ReadHome) -> Result<Revoked, RunError> {
     let Some(mut record) = record(dir, name)? else { return Ok(Revoked::NoPhone) };
     record.revoked.get_or_insert_with(|| since.to_owned());
     write_record(dir, name, &record)?;
@@ -307,7 +307,7 @@ pub fn revoke(dir: &Path, name: &str, since: &str, read: ReadHome) -> Result<Rev
 ///
 /// # Errors
 /// What is kept of it cannot be removed.
-pub fn forget(dir: &Path, name: &str) -> Result<(), RunError> {
+pub(crate) fn forget(dir: &Path, name: &str) -> Result<(), RunError> {
     remove(&record_path(dir, name))
 }
 

@@ -49,7 +49,7 @@ impl TunnelWish {
     ///
     /// # Errors
     /// The files at the gateway cannot be read.
-    pub fn of_member(dir: &Path, name: &str) -> Result<Option<Self>, RunError> {
+    pub(crate) fn of_member(dir: &Path, name: &str) -> Result<Option<Self>, RunError> {
         let peer = gateway(dir)?.map(|files| files.peer_file(name)).transpose()?.flatten();
         let Some(peer) = peer else { return Ok(None) };
         let terms = peer.delegation()?.map(|delegation| delegation.terms().clone());
@@ -66,7 +66,7 @@ impl TunnelWish {
 
 /// A place at the gateway that a new member will have. Nobody else takes it while this exists.
 #[derive(Debug)]
-pub struct Reservation {
+pub(crate) struct Reservation {
     files: GatewayFiles,
     address: Ipv4Addr,
     _lock: fs::File,
@@ -85,12 +85,12 @@ pub struct Tunnel {
 
 /// A new member that gets a tunnel.
 #[derive(Clone, Copy, Debug)]
-pub struct NewMember<'a> {
-    pub dir: &'a Path,
-    pub name: &'a str,
-    pub team: &'a SecretKey,
-    pub key: &'a SecretKey,
-    pub certificate: &'a Certificate,
+pub(crate) struct NewMember<'a> {
+    pub(crate) dir: &'a Path,
+    pub(crate) name: &'a str,
+    pub(crate) team: &'a SecretKey,
+    pub(crate) key: &'a SecretKey,
+    pub(crate) certificate: &'a Certificate,
 }
 
 impl Reservation {
@@ -98,7 +98,7 @@ impl Reservation {
     ///
     /// # Errors
     /// It is not for a member, the name has a tunnel already, or the gateway has no place left.
-    pub fn new(dir: &Path, name: &str, role: Role) -> Result<Self, RunError> {
+    pub(crate) fn new(dir: &Path, name: &str, role: Role) -> Result<Self, RunError> {
         if role != Role::Member {
             return Err(RunError::user(format!("only a member roams; {name} is to be a {role}"))
                 .with_hint("leave out --qr"));
@@ -121,7 +121,7 @@ impl Reservation {
     ///
     /// # Errors
     /// One of them cannot be written.
-    pub fn enrol(self, terms: Option<&Terms>, member: NewMember<'_>) -> Result<Tunnel, RunError> {
+    pub(crate) fn enrol(self, terms: Option<&Terms>, member: NewMember<'_>) -> Result<Tunnel, RunError> {
         let Self { files, address, _lock: lock } = self;
         let (secret, shared) = (guestright_clock::seed(), guestright_clock::seed());
         let (secret, shared) = (Zeroizing::new(secret.0), Zeroizing::new(shared.0));
@@ -200,7 +200,7 @@ fn delegate(files: &GatewayFiles, terms: &Terms, member: NewMember<'_>) -> Resul
 ///
 /// # Errors
 /// The terms cannot be.
-pub fn delegate_again(
+pub(crate) fn delegate_again(
     member: &SecretKey,
     delegate: &PublicKey,
     terms: DelegationTerms,
@@ -211,7 +211,7 @@ pub fn delegate_again(
 }
 
 /// How a certificate is written in a member's file at the gateway.
-pub fn digest_of(certificate: &Certificate) -> String {
+pub(crate) fn digest_of(certificate: &Certificate) -> String {
     data_encoding::HEXLOWER.encode(certificate.digest())
 }
 
@@ -247,7 +247,7 @@ fn configuration(
 ///
 /// # Errors
 /// Something of it cannot be read or written.
-pub fn renew_at_gateway(
+pub(crate) fn renew_at_gateway(
     dir: &Path,
     files: &GatewayFiles,
     name: &str,
@@ -284,7 +284,7 @@ pub fn renew_at_gateway(
 ///
 /// # Errors
 /// Something of it cannot be removed.
-pub fn forget_at_gateway(dir: &Path, name: &str) -> Result<bool, RunError> {
+pub(crate) fn forget_at_gateway(dir: &Path, name: &str) -> Result<bool, RunError> {
     let Some(files) = gateway(dir)? else { return Ok(false) };
     let _lock = files.lock()?;
     let (key, certificate) = files.delegate_paths(name);
@@ -298,7 +298,7 @@ pub fn forget_at_gateway(dir: &Path, name: &str) -> Result<bool, RunError> {
 }
 
 /// Lets a member in no more. Says whether it had a place.
-pub fn revoke(dir: &Path, name: &str, since: &str) -> Result<bool, RunError> {
+pub(crate) fn revoke(dir: &Path, name: &str, since: &str) -> Result<bool, RunError> {
     let Some(files) = gateway(dir)? else { return Ok(false) };
     let _lock = files.lock()?;
     let Some(mut peer) = files.peer_file(name)? else { return Ok(false) };
@@ -309,7 +309,7 @@ pub fn revoke(dir: &Path, name: &str, since: &str) -> Result<bool, RunError> {
 }
 
 /// The addresses of members with a place, by name. Without a gateway there are none.
-pub fn addresses(dir: &Path) -> Result<BTreeMap<String, Ipv4Addr>, RunError> {
+pub(crate) fn addresses(dir: &Path) -> Result<BTreeMap<String, Ipv4Addr>, RunError> {
     let Some(files) = gateway(dir)? else { return Ok(BTreeMap::new()) };
     let mut found = BTreeMap::new();
     for name in files.names()? {
@@ -321,6 +321,6 @@ pub fn addresses(dir: &Path) -> Result<BTreeMap<String, Ipv4Addr>, RunError> {
 }
 
 /// Where a member's configuration is.
-pub fn config_path(dir: &Path, name: &str) -> PathBuf {
+pub(crate) fn config_path(dir: &Path, name: &str) -> PathBuf {
     dir.join(format!("{name}.conf"))
 }

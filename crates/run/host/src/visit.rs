@@ -164,7 +164,7 @@ pub async fn run(
     let credentials = renewal::latest(credentials, &settings.state);
     check_certificate(&credentials)?;
     let network = settings.access_network()?;
-    private::make_directory(&settings.state)?;
+    private::make_private_directory(&settings.state)?;
     let plan = match &settings.tunnel {
         Some(file) => {
             let mut plan = Plan::read(file)?;

@@ -12,6 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use guestright_error::{OrFail as _, RunError};
 use guestright_host::gateway_files::{self, GatewayFiles};
 use guestright_host::home::socket;
+use guestright_host::private::{create_private, make_private_directory};
 use guestright_host::{control, ike_files};
 use guestright_identity::{Certificate, Role};
 use serde::{Deserialize, Serialize};
@@ -249,7 +250,7 @@ fn write_record(dir: &Path, name: &str, record: &Record) -> Result<(), RunError>
 fn write_files(directory: &Path, files: &Value) -> Result<Vec<PathBuf>, RunError> {
     forget_files(directory)?;
     let Some(files) = files.as_object() else { return Ok(Vec::new()) };
-    gateway_files::make_private_directory(directory)?;
+    make_private_directory(directory)?;
     let mut written = Vec::new();
     for (name, content) in files {
         // The home is ours, and still: a name of it leads nowhere else.
@@ -258,7 +259,7 @@ fn write_files(directory: &Path, files: &Value) -> Result<Vec<PathBuf>, RunError
         let bytes = bytes.filter(|_| is_name && !name.starts_with('.'));
         let bytes = bytes.ok_or_else(|| RunError::bug("the home's answer names no file"))?;
         let path = directory.join(name);
-        gateway_files::create_private(&path, &bytes)?;
+        create_private(&path, &bytes)?;
         written.push(path);
     }
     Ok(written)

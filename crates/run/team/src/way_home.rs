@@ -3,8 +3,9 @@
 use crate::directory::{gateway, remove};
 use crate::home_record;
 use guestright_error::RunError;
-use guestright_host::gateway_files::{self, GatewayFiles, PeerFile, create_private, key_name};
+use guestright_host::gateway_files::{self, GatewayFiles, PeerFile, key_name};
 use guestright_host::ike_files;
+use guestright_host::private::create_private;
 use guestright_identity::{
     AccessPoints, Certificate, Delegation, DelegationTerms, PublicKey, Role, SecretKey,
 };

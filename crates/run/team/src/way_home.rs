@@ -2,6 +2,7 @@
 
 use crate::directory::{gateway, remove};
 use crate::home_record;
+use crate::life::LIFE_MAX;
 use guestright_error::RunError;
 use guestright_host::gateway_files::{self, GatewayFiles, PeerFile, key_name};
 use guestright_host::ike_files;
@@ -16,9 +17,6 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
-
-/// How long a member's word to its home holds: ten years, in seconds.
-const DELEGATION_LIFE: u64 = 3_650 * 86_400;
 
 /// For how many bytes a day a home usually may sign in a member's place.
 pub const BYTES_PER_DAY: u64 = 1_000_000_000;
@@ -197,7 +195,8 @@ fn delegate(files: &GatewayFiles, terms: &Terms, member: NewMember<'_>) -> Resul
     Ok(delegation)
 }
 
-/// A member's word, for as long as a delegate's certificate may be renewed: that ends it, and the team can at any time.
+/// A member's word, for ten years. It ends earlier with the delegate's certificate, if that is not renewed; and the team can
+/// end it at any time.
 ///
 /// # Errors
 /// The terms cannot be.
@@ -207,7 +206,7 @@ pub(crate) fn delegate_again(
     terms: DelegationTerms,
     not_before: UnixSeconds,
 ) -> Result<Delegation, RunError> {
-    let terms = DelegationTerms { not_before, not_after: not_before.plus(DELEGATION_LIFE), ..terms };
+    let terms = DelegationTerms { not_before, not_after: not_before.plus(LIFE_MAX), ..terms };
     Delegation::issue(member, delegate, terms).map_err(RunError::user)
 }
 

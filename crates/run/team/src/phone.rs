@@ -6,7 +6,7 @@
 use crate::directory::{TeamKey, gateway, remove};
 use crate::ike_access::IkeGateway;
 use crate::member;
-use crate::way_home::{TunnelWish, config_path, has_tunnel};
+use crate::way_home::{config_path, has_tunnel};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use guestright_error::{OrFail as _, RunError};
@@ -130,15 +130,15 @@ pub struct Served {
     pub gateway_read: bool,
 }
 
-/// The member, a way home on the terms of `tunnel`, and what its phone imports: what of it is not there already is made.
+/// The member, its way home, and what its phone imports: what of it is not there already is made. Without a `tunnel` the member
+/// gets one on the usual terms, for a phone is served through it.
 ///
 /// # Errors
 /// The home does not run or refuses, the team has no gateway, it is no member, or a file cannot be written.
 pub fn add(
     dir: &Path,
     team: TeamKey<'_>,
-    member: &mut member::Wish,
-    tunnel: TunnelWish,
+    mut member: member::Wish,
     wish: Wish,
     home: &Home,
 ) -> Result<Served, RunError> {
@@ -152,10 +152,10 @@ pub fn add(
         RunError::config("the team has no gateway, and a phone is served through its tunnel home")
             .with_hint("make one with `guestright team gateway init`, and give the home a section [gateway]")
     })?;
-    let name = &member.name.clone();
-    member.tunnel = Some(tunnel);
+    let name = &member.name;
+    member.tunnel.get_or_insert_default();
     member.ikev2 |= home.settings.ikev2 && name.is_ascii() && !ike_files::path(&files, name).exists();
-    let (certificate, is_new) = make_member(dir, team, member)?;
+    let (certificate, is_new) = make_member(dir, team, &member)?;
     let gateway_read = home.reads(&files);
     if gateway_read {
         home.ask("reload")?;

@@ -13,6 +13,8 @@ pub enum ProfileError {
     TooMany { what: &'static str, got: usize, want: usize },
     #[error("{what} has an apostrophe, which OpenWrt's file cannot have here")]
     Apostrophe { what: &'static str },
+    #[error("{what} has a control character, such as a line break, which OpenWrt's file cannot have")]
+    ControlCharacter { what: &'static str },
     #[error("{what} is no DER")]
     NotDer { what: &'static str },
     #[error("the certificate ends at {ends}, which is not after {begins}, when it begins")]

@@ -13,7 +13,7 @@ const ROOT: &str = "/";
 ///
 /// # Errors
 /// The system would not say.
-pub fn look() -> Result<Facts, RunError> {
+pub fn survey_computer() -> Result<Facts, RunError> {
     let seed = guestright_clock::seed().0;
     let seed = u64::from_le_bytes(seed[..8].try_into().expect("a seed has 32 bytes"));
     survey(seed).map_err(system)
@@ -28,7 +28,7 @@ pub fn is_root() -> bool {
 ///
 /// # Errors
 /// The journal cannot be read, or another process has it.
-pub fn open() -> Result<Option<Executor>, RunError> {
+pub fn open_journal() -> Result<Option<Executor>, RunError> {
     Executor::open(Path::new(ROOT)).map_err(system)
 }
 
@@ -36,7 +36,7 @@ pub fn open() -> Result<Option<Executor>, RunError> {
 ///
 /// # Errors
 /// What could not be taken back.
-pub fn undo(executor: Executor) -> Result<Vec<String>, RunError> {
+pub fn undo_setup(executor: Executor) -> Result<Vec<String>, RunError> {
     executor.undo(&mut || false).map_err(system)
 }
 
@@ -51,8 +51,8 @@ pub struct Earlier {
 ///
 /// # Errors
 /// The journal cannot be read, or another process has it.
-pub fn earlier() -> Result<Option<Earlier>, RunError> {
-    let executor = if is_root() { open()? } else { None };
+pub fn earlier_setup() -> Result<Option<Earlier>, RunError> {
+    let executor = if is_root() { open_journal()? } else { None };
     let Some(executor) = executor else { return Ok(None) };
     // Ended before it could note them: nothing was done.
     let Some(text) = executor.answers() else { return Ok(None) };
@@ -130,7 +130,7 @@ impl Setup {
         let executor = Executor::begin(root, &text).map_err(system)?;
         if let Err(error) = executor.check_clear(&self.plan.steps) {
             // Nothing has been done yet: leave nothing behind.
-            undo(executor)?;
+            undo_setup(executor)?;
             return Err(system(error));
         }
         Ok(executor)

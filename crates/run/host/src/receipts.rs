@@ -108,7 +108,7 @@ fn verify(bundle: &Bundle, now: UnixSeconds) -> Verified {
 ///
 /// # Errors
 /// There is none, it cannot be used, or the program that runs does not show it.
-pub fn of_store(path: &Path) -> Result<Exported, RunError> {
+pub fn export_store(path: &Path) -> Result<Exported, RunError> {
     if !path.exists() {
         return Err(RunError::config(format!("there is no store {}", path.display()))
             .with_hint("it is receipts.sqlite in the `state` directory of a home or an access point"));

@@ -179,10 +179,10 @@ pub fn add(
 /// The member's certificate; whether it was made now. A tunnel is made too, if there is none.
 fn make_member(dir: &Path, team: TeamKey<'_>, wish: &member::Wish) -> Result<(Certificate, bool), RunError> {
     let name = &wish.name;
-    if !member::is_there(dir, name) {
+    if !member::is_added(dir, name) {
         return member::add(dir, &team()?, wish).map(|made| (made.certificate, true));
     }
-    let certificate = member::roaming(dir, name, "--phone")?;
+    let certificate = member::roaming_certificate(dir, name, "--phone")?;
     if let Some(tunnel) = &wish.tunnel
         && !has_tunnel(dir, name)?
     {

@@ -1,6 +1,5 @@
 //! The loop around the visitor's machine: one session after the other, and the way home behind them.
 
-pub mod asking;
 pub mod background;
 pub mod browser;
 pub mod install;
@@ -9,6 +8,7 @@ mod memory;
 mod meter;
 mod portal;
 mod record;
+pub mod resident;
 mod session;
 mod settings;
 mod status;

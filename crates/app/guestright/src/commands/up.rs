@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_host::visit::resident::{
-    LOOK_EVERY, Resident, SwitchedOff, is_same, notify_desktop, sentence,
+    LOOK_EVERY, Resident, SwitchedOff, differs_in_numbers_only, notify_desktop, sentence,
 };
 use guestright_host::visit::{background, browser};
 use serde_json::Value;
@@ -183,7 +183,7 @@ impl Status {
                 Some(status) => status["standing"]["sentence"].as_str().unwrap_or_default().to_owned(),
                 None => resident.nobody().sentence(),
             };
-            if !is_same(&sentence, &shown) {
+            if !differs_in_numbers_only(&sentence, &shown) {
                 if self.json {
                     writeln!(out, "{}", serde_json::json!({ "event": "standing", "sentence": sentence }))?;
                 } else {

@@ -152,8 +152,8 @@ pub fn sentence(status: &Value) -> &str {
     status["standing"]["sentence"].as_str().unwrap_or("it is just starting")
 }
 
-/// Whether two sentences say the same; numbers in them grow by themselves.
-pub fn is_same(one: &str, other: &str) -> bool {
+/// Whether two sentences differ in numbers only, or not at all: those grow by themselves, and are no news.
+pub fn differs_in_numbers_only(one: &str, other: &str) -> bool {
     let words = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
     words(one) == words(other)
 }
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_sentence_is_news_if_more_than_its_numbers_differ() {
-        assert!(is_same("online, 12 MB signed for", "online, 13 MB signed for"));
-        assert!(!is_same("online, 12 MB signed for", "no network"));
+        assert!(differs_in_numbers_only("online, 12 MB signed for", "online, 13 MB signed for"));
+        assert!(!differs_in_numbers_only("online, 12 MB signed for", "no network"));
     }
 }

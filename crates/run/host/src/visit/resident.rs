@@ -1,6 +1,5 @@
 //! What people ask of a visitor that stays on: how it stands, to switch it on or off; and starting it without systemd.
 
-use super::background;
 use super::install::UNIT_NAME;
 use crate::{control, system_command};
 use guestright_error::{OrFail as _, RunError};
@@ -162,12 +161,12 @@ fn log_file(state: &Path) -> PathBuf {
     state.join("log")
 }
 
-/// Starts it without systemd: a process of its own, which no terminal ends. It logs into its state directory.
+/// Starts it without systemd: a process of its own, which no terminal ends. It logs into its state directory, and stays only if
+/// that says that it is wanted ([`want`](super::background::want)).
 ///
 /// # Errors
 /// Its log cannot be opened, or the program not be started.
 pub fn start(config: &Path, state: &Path, log: &str) -> Result<(), RunError> {
-    background::want(state, true)?;
     let path = log_file(state);
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
     let file = file.or_config(|| format!("open {}", path.display()))?;

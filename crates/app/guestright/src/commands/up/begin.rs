@@ -61,8 +61,8 @@ pub(super) fn start(config: &Path, log: LevelFilter, out: &mut Output) -> Outcom
             .hint("sudo guestright up; afterwards members of the group guestright need no sudo"));
     }
     let state = beside(config, &settings.state);
+    background::want(&state, true)?;
     if resident::is_systemd() && config == Path::new(crate::settings::visit::FILE) {
-        background::want(&state, true)?;
         let program = std::env::current_exe().map_err(Failure::network)?;
         if let Some(unit) = install::start_unit(&program)? {
             writeln!(out, "{} is made: the visitor starts with the computer from now on", unit.display())?;

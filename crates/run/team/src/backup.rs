@@ -182,7 +182,7 @@ impl Collection {
 }
 
 /// The files that a home's settings name besides those of the home itself: secrets of calls, of IKEv2, certificates for TLS.
-/// Those that are not there are nobody's loss. Names are as in `settings`, from the directory that is in.
+/// Those that are not there are nobody's loss. Relative paths begin at the directory of `settings`.
 pub fn files_named_in(settings: &Path, table: &toml::Table) -> Vec<PathBuf> {
     let directory = settings.parent().unwrap_or(Path::new("."));
     let mut found = Vec::new();

@@ -216,7 +216,7 @@ pub async fn run(
     let state = &settings.state;
     private::check(&credentials, Role::Home)?;
     let credentials = renewal::latest(credentials, state);
-    private::make_directory(state)?;
+    private::make_private_directory(state)?;
     let team = credentials.certificate.team_id();
     let store = open::store(settings, team)?;
     let mut clock = Clock::start();

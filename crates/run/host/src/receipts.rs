@@ -19,7 +19,7 @@ pub struct ReceiptFile<'a> {
     text: String,
 }
 
-/// A bundle of a file, and what is to be thought of it.
+/// A line of a file, checked.
 #[derive(Debug)]
 pub struct VerifiedLine {
     /// From 1.
@@ -30,9 +30,9 @@ pub struct VerifiedLine {
 /// What a store had of receipts that were given to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// They were not there, or lower.
+    /// Receipts that it did not have, or had with a lower weight.
     pub new: u64,
-    /// They were there, or higher.
+    /// Receipts that it had, with this weight or a higher one.
     pub known: u64,
 }
 
@@ -108,7 +108,7 @@ fn verify(bundle: &Bundle, now: UnixSeconds) -> Verified {
 ///
 /// # Errors
 /// There is none, it cannot be used, or the program that runs does not show it.
-pub fn of_store(path: &Path) -> Result<Exported, RunError> {
+pub fn export_store(path: &Path) -> Result<Exported, RunError> {
     if !path.exists() {
         return Err(RunError::config(format!("there is no store {}", path.display()))
             .with_hint("it is receipts.sqlite in the `state` directory of a home or an access point"));

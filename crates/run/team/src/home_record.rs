@@ -13,7 +13,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// Certificates or the list of what is revoked cannot be read.
-pub fn home(dir: &Path) -> Result<Option<Certificate>, RunError> {
+pub(crate) fn home(dir: &Path) -> Result<Option<Certificate>, RunError> {
     let now = Clock::start().now().unix_seconds();
     let revoked = revocations(dir)?;
     let holds = |certificate: &Certificate| {
@@ -67,7 +67,7 @@ pub fn sign(
 ///
 /// # Errors
 /// It cannot be read.
-pub fn addresses(files: &GatewayFiles, name: &str) -> Result<Vec<Address>, RunError> {
+pub(crate) fn addresses(files: &GatewayFiles, name: &str) -> Result<Vec<Address>, RunError> {
     let path = files.record_path(name);
     let bytes = guestright_keys::read_to_limit(&path, Record::LEN_MAX).map_err(RunError::config)?;
     let record = Record::parse(&bytes).or_config(|| format!("read {}", path.display()))?;
@@ -78,7 +78,7 @@ pub fn addresses(files: &GatewayFiles, name: &str) -> Result<Vec<Address>, RunEr
 ///
 /// # Errors
 /// It cannot be written.
-pub fn write(
+pub(crate) fn write(
     files: &GatewayFiles,
     home: &Certificate,
     addresses: &[Address],

@@ -70,7 +70,7 @@ pub fn add(dir: &Path, team: &SecretKey, wish: &Wish) -> Result<Added, RunError>
 }
 
 /// Whether somebody was added under this name.
-pub fn is_there(dir: &Path, name: &str) -> bool {
+pub fn is_added(dir: &Path, name: &str) -> bool {
     member_files(dir, name).1.exists()
 }
 
@@ -78,7 +78,7 @@ pub fn is_there(dir: &Path, name: &str) -> bool {
 ///
 /// # Errors
 /// Nobody was added under this name, it is no member, or it is revoked.
-pub fn roaming(dir: &Path, name: &str, option: &str) -> Result<Certificate, RunError> {
+pub fn roaming_certificate(dir: &Path, name: &str, option: &str) -> Result<Certificate, RunError> {
     let certificate = certificate_of(dir, name)?;
     let role = certificate.role();
     if role != Role::Member {

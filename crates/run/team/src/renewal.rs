@@ -4,8 +4,8 @@ use crate::directory::{TeamKey, remove, revocation_list, revoke_keys};
 use crate::life::{DAY, span};
 use guestright_clock::Clock;
 use guestright_error::RunError;
-use guestright_host::gateway_files::make_private_directory;
 use guestright_host::home::renewing_files::{KEY, WARRANT};
+use guestright_host::private::make_private_directory;
 use guestright_identity::{KeyId, SecretKey, Warrant};
 use guestright_units::UnixSeconds;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,10 @@ pub const DIRECTORY: &str = "renewal";
 
 /// For how long a home usually may renew.
 pub const DAYS: u64 = 1_095;
-/// How long a renewed certificate usually holds at most: a leap year, in seconds.
+/// How long a renewed certificate usually holds at most: a leap year, in seconds…
 const LONGEST: u64 = 366 * DAY;
+/// …and as [`parse_seconds`](crate::life::parse_seconds) reads it.
+pub const LONGEST_TEXT: &str = "366d";
 
 /// What the home may do.
 #[derive(Clone, Copy, Debug)]
@@ -102,4 +104,15 @@ pub fn revoke(dir: &Path, team: TeamKey<'_>) -> Result<Revoked, RunError> {
 fn paths(dir: &Path) -> (PathBuf, PathBuf, PathBuf) {
     let directory = dir.join(DIRECTORY);
     (directory.join(KEY), directory.join(WARRANT), directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::life::parse_seconds;
+
+    #[test]
+    fn the_command_and_a_setup_let_certificates_hold_as_long() {
+        assert_eq!(parse_seconds(LONGEST_TEXT), Ok(Terms::default().longest));
+    }
 }

@@ -3,6 +3,7 @@
 //! A key is certified only if its owner signs the founder's nonce with it: nobody gets a certificate for another's key.
 
 use super::{Founder, Membership, keep, now};
+use crate::life::{DAY, span};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use guestright_channel::{Channel, Receiver, Sender};
@@ -129,9 +130,7 @@ fn certify(
     if roles.is_empty() || is_twice {
         return Err(wrong("a request without a key, or with two of a role"));
     }
-    let now = now();
-    // Other clocks may be a little behind ours.
-    let (from, to) = (now.minus(600), now.plus(founder.days * 86_400));
+    let (from, to) = span(now(), founder.days * DAY);
     let issue = |key: &RequestedKey| {
         let public =
             PublicKey::parse(suite, &key.public.bytes()?).map_err(|_| wrong("a key that is none"))?;

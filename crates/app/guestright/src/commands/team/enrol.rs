@@ -1,10 +1,10 @@
 //! A member's way home: its WireGuard configuration, its place at the gateway, and its word to its home.
 
-use crate::gateway_files::create_private;
 use crate::qr;
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
+use guestright_host::private::create_private;
 use guestright_team::qr::Code;
 use guestright_team::way_home::{BYTES_PER_DAY, Terms, Tunnel, TunnelWish};
 use guestright_units::TeamId;

@@ -6,6 +6,7 @@ use crate::settings;
 use guestright_cli::failure::Outcome;
 use guestright_cli::output::Output;
 use guestright_error::RunError;
+use guestright_team::member;
 use guestright_team::phone::{Home, HomeSettings, Revoked, Served, Wish, add};
 use guestright_team::qr::Code;
 use serde_json::{Value, json};
@@ -56,7 +57,8 @@ impl Add {
         self.tunnel.images().check(true)?;
         let wish = Wish { page: self.phone.page, anew: self.phone.anew };
         let key = || self.team.signing_key();
-        let served = add(dir, &key, &mut self.wish(), self.tunnel.wish(), wish, &home)?;
+        let member = member::Wish { tunnel: Some(self.tunnel.wish()), ..self.wish() };
+        let served = add(dir, &key, member, wish, &home)?;
         let Served { certificate, is_new, record, files, answer, gateway_read, .. } = &served;
         if self.json {
             let id = certificate.subject_id().to_string();

@@ -4,7 +4,6 @@ use crate::export::{self, Exported};
 use crate::{access_point, home};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use guestright_clock::Clock;
 use guestright_error::{OrFail as _, RunError};
 use guestright_receipt::{Bundle, Receipt, ReceiptError, Rules, Verified};
 use guestright_store::{Limits, Outcome, Store, StoreError};
@@ -62,7 +61,7 @@ impl<'a> ReceiptFile<'a> {
     pub fn verified(&self) -> impl Iterator<Item = Result<VerifiedLine, RunError>> {
         self.bundles().map(|bundle| {
             let (number, bundle) = bundle?;
-            Ok(VerifiedLine { number, verified: verify(&bundle, Clock::start().now().unix_seconds()) })
+            Ok(VerifiedLine { number, verified: verify(&bundle, guestright_clock::unix_seconds()) })
         })
     }
 
@@ -82,7 +81,7 @@ impl<'a> ReceiptFile<'a> {
         let mut imported = Imported::default();
         for bundle in self.bundles() {
             let (number, bundle) = bundle?;
-            let now = Clock::start().now().unix_seconds();
+            let now = guestright_clock::unix_seconds();
             let verified = verify(&bundle, now);
             verified.refused.iter().try_for_each(|error| on_refused(number, error))?;
             let with_certificate = |receipt: &Receipt| {

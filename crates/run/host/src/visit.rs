@@ -276,7 +276,7 @@ impl<'a, W: Write> Guest<'a, W> {
 
 /// Nobody serves a member whose certificate has ended: better said before anything is closed or sent.
 fn check_certificate(credentials: &Credentials) -> Result<(), RunError> {
-    let now = Clock::start().now().unix_seconds();
+    let now = guestright_clock::unix_seconds();
     let notice = Notice::of(&credentials.certificate, now);
     match notice.validity() {
         Validity::Expired | Validity::NotYetValid => Err(RunError::config(notice.to_string())),

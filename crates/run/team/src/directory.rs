@@ -1,6 +1,5 @@
 //! The files in a team's directory: keys, certificates, the list of what is revoked, and the gateway's.
 
-use guestright_clock::Clock;
 use guestright_error::{OrFail as _, RunError};
 use guestright_host::gateway_files::{self, GatewayFiles};
 use guestright_identity::{Certificate, IdentityError, KeyId, RevocationList, SecretKey};
@@ -86,7 +85,7 @@ pub(crate) fn revoke_keys(
     team: &SecretKey,
     keys: impl IntoIterator<Item = KeyId>,
 ) -> Result<Revoked, RunError> {
-    let now = Clock::start().now().unix_seconds();
+    let now = guestright_clock::unix_seconds();
     let old = revocations(dir)?;
     let mut revoked: BTreeMap<_, UnixSeconds> =
         old.as_ref().map(|list| list.revoked().clone()).unwrap_or_default();
@@ -117,7 +116,7 @@ pub(crate) fn certificate_of(dir: &Path, name: &str) -> Result<Certificate, RunE
 /// # Errors
 /// It is on the list.
 pub(crate) fn check_not_revoked(dir: &Path, name: &str, id: KeyId) -> Result<(), RunError> {
-    let now = Clock::start().now().unix_seconds();
+    let now = guestright_clock::unix_seconds();
     let list = revocations(dir)?;
     match list.map_or(Ok(()), |list| list.check(id, now)) {
         Err(IdentityError::Revoked { since }) => Err(RunError::config(format!(

@@ -1,7 +1,6 @@
 //! Members' words on where their home is, for others who call them (design note 0004, section 4).
 
 use crate::directory::{certificates, member_files, revocations};
-use guestright_clock::Clock;
 use guestright_directory::{Address, Record, Statement};
 use guestright_error::{OrFail as _, RunError};
 use guestright_host::gateway_files::{self, GatewayFiles};
@@ -14,7 +13,7 @@ use std::path::Path;
 /// # Errors
 /// Certificates or the list of what is revoked cannot be read.
 pub(crate) fn home(dir: &Path) -> Result<Option<Certificate>, RunError> {
-    let now = Clock::start().now().unix_seconds();
+    let now = guestright_clock::unix_seconds();
     let revoked = revocations(dir)?;
     let holds = |certificate: &Certificate| {
         let list = revoked.as_ref().map_or(Ok(()), |list| list.check_certificate(certificate, now));
@@ -86,7 +85,7 @@ pub(crate) fn write(
     key: &SecretKey,
     certificate: &Certificate,
 ) -> Result<UnixSeconds, RunError> {
-    let now = Clock::start().now().unix_seconds();
+    let now = guestright_clock::unix_seconds();
     let addresses = if addresses.is_empty() {
         vec![gateway_files::link_address(&files.endpoint).map_err(RunError::config)?]
     } else {

@@ -2,7 +2,6 @@
 
 use crate::directory::{TeamKey, remove, revocation_list, revoke_keys};
 use crate::life::{DAY, span};
-use guestright_clock::Clock;
 use guestright_error::RunError;
 use guestright_host::home::renewing_files::{KEY, WARRANT};
 use guestright_host::private::make_private_directory;
@@ -58,7 +57,7 @@ pub fn make(dir: &Path, team: &SecretKey, terms: Terms, extend: bool) -> Result<
         SecretKey::generate(team.public().suite(), &mut rng)
     };
     // Certificates are backdated by as much, and may be renewed for all of their life.
-    let (from, to) = span(Clock::start().now().unix_seconds(), terms.life);
+    let (from, to) = span(guestright_clock::unix_seconds(), terms.life);
     let warrant = Warrant::issue(team, key.public(), from, to, terms.longest).map_err(RunError::user)?;
     if !extend {
         make_private_directory(&directory)?;

@@ -9,7 +9,6 @@ use guestright_team::qr::Code;
 use guestright_team::way_home::{BYTES_PER_DAY, Terms, Tunnel, TunnelWish};
 use guestright_units::TeamId;
 use serde_json::{Value, json};
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 /// The tunnel of a new member.
@@ -118,7 +117,7 @@ pub(super) fn json(tunnel: &Tunnel) -> Value {
 /// Prints configuration and code.
 pub(super) fn print(tunnel: &Tunnel, out: &mut Output) -> Outcome {
     writeln!(out, "\n{}", tunnel.config.as_str())?;
-    qr::print(&Code::new(&tunnel.config)?, std::io::stdout().is_terminal(), out)?;
+    qr::print(&Code::new(&tunnel.config)?, out)?;
     let path = tunnel.path.display();
     writeln!(
         out,

@@ -10,7 +10,6 @@ use guestright_team::member;
 use guestright_team::phone::{Home, HomeSettings, Revoked, Served, Wish, add};
 use guestright_team::qr::Code;
 use serde_json::{Value, json};
-use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 /// What a stock phone imports.
@@ -91,7 +90,7 @@ impl Add {
 
 fn print_page(page: &Value, out: &mut Output) -> Outcome {
     let (link, minutes) = (page["link"].as_str().unwrap_or_default(), &page["minutes"]);
-    qr::print(&Code::new(link)?, std::io::stdout().is_terminal(), out)?;
+    qr::print(&Code::new(link)?, out)?;
     writeln!(out, "scan this with the phone, at home: {link}")?;
     writeln!(
         out,

@@ -28,7 +28,7 @@ pub struct WifiInterface {
     pub network: String,
     pub ssid: Ssid,
     pub security: Security,
-    /// Whether hostapd knows `radius_require_message_authenticator` is not asked here: nothing that is written depends on it.
+    /// `knows_message_authenticator` does not matter here: the section is the same for every version of hostapd.
     pub radius: Radius,
     /// Consortiums are left out.
     pub passpoint: Option<Passpoint>,

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use thiserror::Error;
 
-/// How long one looks at nothing before one looks again.
+/// How long to wait for input when nothing is due.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// Why a run came to nothing, or was cut short.

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long it is waited for word of how it stands.
+/// How long to wait until it has found out how it stands.
 const SETTLED_MAX: Duration = Duration::from_secs(20);
-/// How often it is looked whether something is news.
+/// How often to ask it again.
 pub const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How long it may take to switch off: the last bytes are signed for first.
 const DOWN_MAX: Duration = Duration::from_secs(15);
@@ -127,7 +127,7 @@ impl Resident {
         self.state.as_deref().is_some_and(|state| super::switch_file(state).exists())
     }
 
-    /// Nobody runs; a closed switch is worth a word.
+    /// The error that it does not run; the hint says if its kill switch was left closed.
     pub fn nobody(&self) -> RunError {
         RunError::network("the visitor's program does not run").with_hint(if self.is_left_closed() {
             "it was killed, and its kill switch is closed: `guestright up` goes on, `guestright down` opens it"

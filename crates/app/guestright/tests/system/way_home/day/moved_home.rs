@@ -1,7 +1,7 @@
 //! A home whose provider gives it another address: its name follows it, and the laptop follows the name.
 
 use super::networks::{self, CAFE};
-use super::{Day, succeeded, until};
+use super::{Day, PATIENCE, succeeded, until};
 use crate::town::{bind, inside};
 use std::net::IpAddr;
 
@@ -28,13 +28,15 @@ fn until_in_the_dns(day: &Day, address: &str) {
     assert!(words.contains(NAME), "{words}");
 }
 
-/// The laptop is online through the home, which has this address.
+/// The laptop is online through the home, which has this address, and speaks with the home's program.
 fn until_online_at(day: &Day, address: &str) {
     until("the laptop to be online through its home", || {
         let seen: IpAddr = address.parse().unwrap();
         day.abroad.town.is_online("member") && day.abroad.web.all().last().unwrap().0 == seen
     });
-    day.until_it_is("online");
+    day.until_status(PATIENCE, "online, and in touch with its home", |status| {
+        status["standing"]["state"] == "online" && status["home_up"] == true
+    });
 }
 
 #[test]
@@ -54,17 +56,22 @@ fn a_laptop_follows_its_home_to_another_address() {
         "{settings}[dynamic_dns]\nname = \"{NAME}\"\nserver = \"{SERVER}:{}\"\nkey_file = \"update.key\"\n",
         bind::PORT
     );
+    // The home asks it too, for members in the tunnel.
+    let named = named.replace("dns_upstream = \"192.0.2.1\"", &format!("dns_upstream = \"{SERVER}\""));
+    assert!(named.contains(&format!("dns_upstream = \"{SERVER}\"")));
     std::fs::write(town.path("guests/home.toml"), named).unwrap();
     let tunnel = std::fs::read_to_string(town.path("guests/walker.conf")).unwrap();
     let by_name = tunnel.replace("198.18.40.2:", &format!("{NAME}:"));
     assert_ne!(by_name, tunnel);
     std::fs::write(town.path("guests/walker.conf"), by_name).unwrap();
-    // The network's resolver knows the zone.
-    let names = format!(
-        "table ip names {{ chain in {{ type nat hook prerouting priority dstnat; iifname guests udp dport 53 dnat to {SERVER}:{}; }}; }}",
-        bind::PORT
-    );
-    networks::apply(&day.abroad, CAFE.host, &names);
+    // The network's resolver knows the zone, and so does the one that the home asks.
+    for (host, from) in [(CAFE.host, "guests"), ("net", "to-away")] {
+        let names = format!(
+            "table ip names {{ chain in {{ type nat hook prerouting priority dstnat; iifname {from} udp dport 53 dnat to {SERVER}:{}; }}; }}",
+            bind::PORT
+        );
+        networks::apply(&day.abroad, host, &names);
+    }
 
     let home = day.abroad.start_home();
     until_in_the_dns(&day, ADDRESSES[0]);

@@ -7,13 +7,16 @@
 
 use crate::line::{Line, lines};
 use crate::tally::{Now, Tally};
-use guestright_capture::{Frame, LinkType, Report, Stamp, StreamReport, Survey, SurveyConfig};
+use guestright_capture::{Frame, Limits, LinkType, Report, Stamp, StreamReport, Survey, SurveyConfig};
 use guestright_error::RunError;
 use guestright_packets::{Bell, Packets, PacketsError, Woken};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+/// What is remembered at once: some ten megabytes, of which a look makes a copy.
+const LIMITS: Limits = Limits { streams_max: 2_000, candidates_max: 4_000 };
 
 /// How to watch.
 #[derive(Clone, Debug)]
@@ -82,7 +85,7 @@ impl Live {
     pub fn open(config: LiveConfig) -> Result<Self, RunError> {
         let packets = Packets::open(&config.interface, config.buffer_bytes).map_err(of_interface)?;
         // Nobody looks at single seconds here, and they would be kept as long as the watch lasts.
-        let survey = SurveyConfig { rows_max: 0, ..config.survey.clone() };
+        let survey = SurveyConfig { rows_max: 0, limits: LIMITS, ..config.survey.clone() };
         Ok(Self {
             survey: Survey::live(survey, &config.interface),
             config,

@@ -25,9 +25,10 @@ pub fn look(interface: &str, report: &Report, tally: &Tally, now: &Now) -> Strin
     let left_out = active.len().saturating_sub(ROWS_MAX);
     active.truncate(ROWS_MAX);
     let mut out = format!(
-        "{CLEAR}{interface}: {} packets of UDP, {} streams now; ended: {}. Ctrl-C ends.\n",
+        "{CLEAR}{interface}: {} packets of UDP, {} {} now; ended: {}. Ctrl-C ends.\n",
         report.counts.packets,
         now.active,
+        if now.active == 1 { "stream" } else { "streams" },
         tally.to_text()
     );
     if now.own_drops > 0 {

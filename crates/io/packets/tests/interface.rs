@@ -12,11 +12,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn until(packets: &mut Packets, header: usize, last: &[u8]) -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> = Vec::new();
     while all.last().is_none_or(|payload| payload != last) {
-        assert_eq!(packets.wait(PATIENCE).unwrap(), Woken::Packets);
-        packets.fetch().unwrap();
+        assert_eq!(packets.wait(PATIENCE).expect("it is there"), Woken::Packets);
+        packets.fetch().expect("it is there");
         for packet in packets.fetched() {
             assert_eq!(packet.bytes.len(), packet.length as usize);
-            assert!(packet.at_ns.unwrap().abs_diff(now_ns()) < 60_000_000_000, "{:?}", packet.at_ns);
+            let at_ns = packet.at_ns.expect("a time was asked for");
+            assert!(at_ns.abs_diff(now_ns()) < 60_000_000_000, "{at_ns}");
             all.push(packet.bytes[header..].to_vec());
         }
     }

@@ -107,7 +107,9 @@ fn check(report: &Report) {
             assert!(in_runs <= loss.lost, "those of more than ten count as eleven");
             let stretch = stream.worst_stretch(part);
             assert!(stretch.is_none_or(|(stretch, _)| stretch.lost <= stretch.unplayed));
-            assert!(stream.labelled(part).iter().all(|(_, heard, _)| heard.playout.lost >= loss.lost));
+            assert!(
+                stream.labelled(part).iter().all(|(_, loss_there, _)| loss_there.playout.lost >= loss.lost)
+            );
             let judgements = part.rows.iter().map(|row| stream.row_judgement(part, row));
             for judgement in judgements.chain([stream.judgement(part)]) {
                 for opinion in [judgement.conversation, judgement.listening].into_iter().flatten() {

@@ -126,6 +126,7 @@ find_missing_packages() {
     has zbarimg || lacks zbar-tools "zbarimg (scans QR codes)"
     has baresip || lacks baresip-core "baresip (a softphone of somebody else)"
     has sipp || lacks sip-tester "sipp (many calls at once)"
+    has promtool || lacks prometheus "promtool (an outside judge of our metrics)"
     has gst-launch-1.0 ||
         lacks "gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad" "GStreamer (an outside judge of our SRTP)"
     has dnsmasq || lacks dnsmasq-base "dnsmasq (guests' addresses and names)"

@@ -23,7 +23,16 @@ pub fn capture(bytes: &[u8]) {
     }
     let mut survey = Survey::new(SurveyConfig::default(), None);
     let _ = survey.feed(bytes).and_then(|()| survey.end());
-    check(&survey.finish());
+    check(&survey.report());
+    let mut emptied = survey.clone();
+    let ended = emptied.retire(Stamp(u64::MAX)).len();
+    let all = survey.finish();
+    check(&all);
+    assert_eq!(
+        ended + emptied.finish().streams.len(),
+        all.streams.len(),
+        "none is in both, and none is gone"
+    );
 }
 
 /// Datagrams of a conversation, each behind a byte with its length: streams have as many packets as were handed out,
@@ -94,6 +103,13 @@ fn check(report: &Report) {
         for part in &stream.parts {
             let loss = &part.summary.network;
             assert!(loss.lost <= loss.expected);
+            let in_runs = (1..).zip(loss.run_lengths).map(|(length, count)| length * count).sum::<u64>();
+            assert!(in_runs <= loss.lost, "those of more than ten count as eleven");
+            let stretch = stream.worst_stretch(part);
+            assert!(stretch.is_none_or(|(stretch, _)| stretch.lost <= stretch.unplayed));
+            assert!(
+                stream.labelled(part).iter().all(|(_, loss_there, _)| loss_there.playout.lost >= loss.lost)
+            );
             let judgements = part.rows.iter().map(|row| stream.row_judgement(part, row));
             for judgement in judgements.chain([stream.judgement(part)]) {
                 for opinion in [judgement.conversation, judgement.listening].into_iter().flatten() {

@@ -10,6 +10,9 @@ use std::process::ExitCode;
 /// order says the same.
 pub const INTERRUPTED: u8 = 130;
 
+/// What was measured is worse than the person allowed. Nothing failed, so it is no code of an error.
+pub const BELOW: u8 = 3;
+
 /// An error with its kind and, when one is known, what to do about it.
 #[derive(Debug)]
 pub struct Failure {
@@ -17,14 +20,15 @@ pub struct Failure {
     error: anyhow::Error,
     hint: Option<String>,
     is_broken_pipe: bool,
-    is_interrupted: bool,
+    /// Another code than that of its kind.
+    code: Option<u8>,
 }
 
 impl Failure {
     fn new(kind: Kind, error: impl Into<anyhow::Error>) -> Self {
         let error = error.into();
         let is_broken_pipe = error.downcast_ref::<RunError>().is_some_and(Fault::is_broken_pipe);
-        Self { kind, error, hint: None, is_broken_pipe, is_interrupted: false }
+        Self { kind, error, hint: None, is_broken_pipe, code: None }
     }
 
     pub fn user(error: impl Into<anyhow::Error>) -> Self {
@@ -46,7 +50,12 @@ impl Failure {
 
     /// A person, or whoever runs this program, ended what was asked for before it was done.
     pub fn interrupted(error: impl Into<anyhow::Error>) -> Self {
-        Self { is_interrupted: true, ..Self::user(error) }
+        Self { code: Some(INTERRUPTED), ..Self::user(error) }
+    }
+
+    /// A measurement is below what the person asked for.
+    pub fn below(error: impl Into<anyhow::Error>) -> Self {
+        Self { code: Some(BELOW), ..Self::user(error) }
     }
 
     pub fn hint(self, hint: impl Into<String>) -> Self {
@@ -64,8 +73,10 @@ impl Failure {
 
     /// Of sysexits.h where it has one for the kind: `EX_UNAVAILABLE`, `EX_SOFTWARE`, `EX_CONFIG`.
     pub(crate) fn code(&self) -> u8 {
+        if let Some(code) = self.code {
+            return code;
+        }
         match self.kind {
-            Kind::User if self.is_interrupted => INTERRUPTED,
             Kind::User => 1,
             Kind::Network => 69,
             Kind::Bug => 70,
@@ -87,6 +98,11 @@ impl Failure {
     /// What to do about it, if that is known.
     pub fn what_to_do(&self) -> Option<&str> {
         self.hint.as_deref()
+    }
+
+    /// As the programs say it on standard error where JSON is wanted.
+    pub fn object(&self) -> serde_json::Value {
+        serde_json::json!({ "sentence": self.what(), "hint": self.what_to_do(), "code": self.code() })
     }
 
     /// For whoever asked over a control socket.
@@ -121,7 +137,7 @@ impl From<Failure> for RunError {
 impl<E: Fault> From<E> for Failure {
     fn from(error: E) -> Self {
         let (kind, hint, is_broken_pipe) = (error.kind(), error.hint(), error.is_broken_pipe());
-        Self { kind, error: anyhow::Error::new(error), hint, is_broken_pipe, is_interrupted: false }
+        Self { kind, error: anyhow::Error::new(error), hint, is_broken_pipe, code: None }
     }
 }
 
@@ -150,6 +166,7 @@ mod tests {
         let error = || anyhow::anyhow!("x");
         assert_eq!(Failure::user(error()).code(), 1);
         assert_eq!(Failure::interrupted(error()).hint("go on").within("a run").code(), 130);
+        assert_eq!(Failure::below(error()).within("a call").code(), 3);
         assert_eq!(Failure::network(error()).code(), 69);
         assert_eq!(Failure::bug(error()).code(), 70);
         assert_eq!(Failure::config(error()).code(), 78);

@@ -78,10 +78,12 @@ pub struct Counts {
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Finder {
     limits: Limits,
     streams: Vec<StreamInfo>,
+    /// Indices of streams that were retired.
+    free: Vec<usize>,
     /// What has come of each stream.
     numbers: Vec<Numbers>,
     by_flow: BTreeMap<Flow, usize>,
@@ -121,9 +123,19 @@ impl Finder {
         self.packets.pop_front()
     }
 
-    /// The streams so far; one keeps its index.
+    /// The streams so far; one keeps its index, until it is retired.
     pub fn streams(&self) -> &[StreamInfo] {
         &self.streams
+    }
+
+    /// Forgets a stream that is over. Its index is that of another one later; until then it has no packets there.
+    pub fn retire(&mut self, index: usize) {
+        let Some(stream) = self.streams.get_mut(index) else { return };
+        if stream.packets > 0 {
+            *stream = StreamInfo::new(stream.flow);
+            self.by_flow.retain(|_, known| *known != index);
+            self.free.push(index);
+        }
     }
 
     /// What was counted besides.
@@ -189,7 +201,7 @@ impl Finder {
         };
         let Datagram { interface, from, to, .. } = *datagram;
         let flow = Flow { ssrc: header.fields.ssrc, from, to, interface };
-        let packet = StreamPacket::new(at, header, datagram.payload.len() + datagram.missing);
+        let packet = StreamPacket::new(at, header, datagram.payload, datagram.missing);
         if let Some(&index) = self.by_flow.get(&flow) {
             self.hand_out(index, packet);
             return;
@@ -249,6 +261,10 @@ impl Finder {
     }
 
     fn open(&mut self, flow: Flow) -> Option<usize> {
+        if let Some(index) = self.free.pop() {
+            (self.streams[index], self.numbers[index]) = (StreamInfo::new(flow), Numbers::default());
+            return Some(index);
+        }
         if self.streams.len() >= self.limits.streams_max {
             return None;
         }

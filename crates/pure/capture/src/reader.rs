@@ -64,7 +64,7 @@ pub struct Frame<'a> {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Reader {
     /// Bytes that came and are not used up begin at `start`.
     buffer: Vec<u8>,
@@ -77,7 +77,7 @@ pub struct Reader {
     format: Format,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 enum Format {
     #[default]
     Unknown,

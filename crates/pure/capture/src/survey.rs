@@ -11,22 +11,24 @@
 mod clock;
 mod codec;
 mod departures;
+mod drops;
 mod report;
 mod track;
 
 pub use clock::Clocks;
 pub use codec::{Sound, sound};
 pub use departures::{Departures, DeparturesError};
-pub use report::{DelaySource, FileCounts, Part, Report, RowLine, StreamReport};
+pub use report::{DelaySource, Direction, FileCounts, Part, Report, RowLine, StreamReport};
 
 use crate::error::CaptureError;
 use crate::finder::{Finder, Limits};
 use crate::link::{Decoded, decode};
-use crate::reader::{LinkType, Reader};
+use crate::reader::{Frame, LinkType, Reader};
 use crate::stamp::Stamp;
 use clock::Seeming;
+use drops::Drops;
 use guestright_quality::{BufferConfig, Codec, Interval};
-use track::{RowBudget, Track};
+use track::{Arrival, RowBudget, Track};
 
 /// How to look at a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,29 +65,51 @@ impl Default for SurveyConfig {
 }
 
 /// See the module.
-#[derive(Debug)]
+///
+/// Files come as bytes: [`Survey::feed`], then [`Survey::end`]. What is captured now comes as frames:
+/// [`Survey::handle_frame`], with [`Survey::handle_drops`] before what was received after the drops, and
+/// [`Survey::retire`] from time to time, so that a watch of days remembers calls and not days.
+#[derive(Clone, Debug)]
 pub struct Survey {
-    config: SurveyConfig,
     reader: Reader,
+    watched: Watched,
+}
+
+/// Everything but the file.
+#[derive(Clone, Debug)]
+struct Watched {
+    config: SurveyConfig,
+    /// The name of the interface, if this is no file.
+    interface: Option<String>,
     finder: Finder,
     tracks: Vec<Track>,
     departures: Option<Departures>,
     counts: FileCounts,
     rows: RowBudget,
+    drops: Drops,
 }
 
 impl Survey {
     /// A survey of one capture, or with what was sent as another saw it.
     pub fn new(config: SurveyConfig, departures: Option<Departures>) -> Self {
-        Self {
+        let watched = Watched {
             finder: Finder::new(config.limits),
             rows: RowBudget::new(config.rows_max),
             config,
-            reader: Reader::new(),
+            interface: None,
             tracks: Vec::new(),
             departures,
             counts: FileCounts::default(),
-        }
+            drops: Drops::default(),
+        };
+        Self { reader: Reader::new(), watched }
+    }
+
+    /// A survey of what passes an interface now.
+    pub fn live(config: SurveyConfig, interface: &str) -> Self {
+        let mut survey = Self::new(config, None);
+        survey.watched.interface = Some(interface.to_owned());
+        survey
     }
 
     /// Takes the next bytes of the file.
@@ -108,6 +132,28 @@ impl Survey {
         self.read()
     }
 
+    /// Takes a frame that was captured just now.
+    pub fn handle_frame(&mut self, frame: &Frame<'_>) {
+        self.watched.handle_frame(frame);
+    }
+
+    /// Whoever captures dropped so many packets between these times. What streams miss around then is nobody's loss: it is
+    /// counted as unseen.
+    pub fn handle_drops(&mut self, count: u64, from: Stamp, to: Stamp) {
+        self.watched.counts.own_drops += count;
+        self.watched.drops.add(from, to);
+    }
+
+    /// Takes out the streams that had no packet since `before`, nor had the one in the opposite direction.
+    pub fn retire(&mut self, before: Stamp) -> Vec<StreamReport> {
+        report::retire(self, before)
+    }
+
+    /// All that can be said so far, of the streams that were not taken out.
+    pub fn report(&self) -> Report {
+        report::finish(self.clone())
+    }
+
     /// All that can be said.
     pub fn finish(self) -> Report {
         report::finish(self)
@@ -115,33 +161,41 @@ impl Survey {
 
     fn read(&mut self) -> Result<(), CaptureError> {
         while let Some(frame) = self.reader.next()? {
-            count(&mut self.counts, frame.at);
-            match decode(&frame) {
-                Decoded::Udp(datagram) => self.finder.handle_datagram(&datagram),
-                Decoded::FirstFragment(datagram) => {
-                    self.counts.first_fragments += 1;
-                    self.finder.handle_datagram(&datagram);
-                }
-                Decoded::Tcp(segment) => self.finder.handle_segment(&segment),
-                Decoded::Fragment => self.counts.fragments += 1,
-                Decoded::Ciphered => self.counts.ciphered += 1,
-                Decoded::Other => self.counts.other += 1,
-                Decoded::Damaged => self.counts.damaged += 1,
-                Decoded::UnknownLink(LinkType(link)) => {
-                    self.counts.unknown_link += 1;
-                    self.counts.unknown_link_type = Some(link);
-                }
-            }
-            while let Some((index, packet)) = self.finder.poll_packet() {
-                if index == self.tracks.len() {
-                    self.tracks.push(Track::default());
-                }
-                let info = &self.finder.streams()[index];
-                let sent = self.departures.as_ref().and_then(|table| table.find(info.flow.ssrc, &packet));
-                self.tracks[index].handle(&packet, sent, info, &self.config, &mut self.rows);
-            }
+            self.watched.handle_frame(&frame);
         }
         Ok(())
+    }
+}
+
+impl Watched {
+    fn handle_frame(&mut self, frame: &Frame<'_>) {
+        count(&mut self.counts, frame.at);
+        match decode(frame) {
+            Decoded::Udp(datagram) => self.finder.handle_datagram(&datagram),
+            Decoded::FirstFragment(datagram) => {
+                self.counts.first_fragments += 1;
+                self.finder.handle_datagram(&datagram);
+            }
+            Decoded::Tcp(segment) => self.finder.handle_segment(&segment),
+            Decoded::Fragment => self.counts.fragments += 1,
+            Decoded::Ciphered => self.counts.ciphered += 1,
+            Decoded::Other => self.counts.other += 1,
+            Decoded::Damaged => self.counts.damaged += 1,
+            Decoded::UnknownLink(LinkType(link)) => {
+                self.counts.unknown_link += 1;
+                self.counts.unknown_link_type = Some(link);
+            }
+        }
+        while let Some((index, packet)) = self.finder.poll_packet() {
+            if index == self.tracks.len() {
+                self.tracks.push(Track::default());
+            }
+            let info = &self.finder.streams()[index];
+            let sent = self.departures.as_ref().and_then(|table| table.find(info.flow.ssrc, &packet));
+            let track = &mut self.tracks[index];
+            let unseen = track.last().is_some_and(|last| self.drops.touch(last, packet.at));
+            track.handle(Arrival { packet, sent, unseen }, info, &self.config, &mut self.rows);
+        }
     }
 }
 

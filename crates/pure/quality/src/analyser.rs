@@ -6,11 +6,13 @@
 
 mod rows;
 mod sequence;
+mod stretch;
 mod summary;
 #[cfg(test)]
 mod tests;
 
 pub use rows::{Row, WorstRow};
+pub use stretch::Stretch;
 pub use summary::{Counts, Summary, Talkspurts};
 
 use std::collections::VecDeque;
@@ -23,9 +25,11 @@ use crate::delay::DelayMeter;
 use crate::interval::Interval;
 use crate::jitter::JitterMeter;
 use crate::judge::Judge;
+use crate::labelled::{Buffers, Discarded};
 use crate::loss::LossPattern;
 use rows::{RowSums, Worst};
 use sequence::{Position, Sequence};
+use stretch::WorstStretch;
 use summary::SpurtMeter;
 
 /// Rows that wait to be fetched. When nobody fetches them, the oldest are dropped and counted.
@@ -117,7 +121,19 @@ struct Slot {
     due: Time,
     arrived: bool,
     discarded: bool,
+    /// Which of the labelled buffers discarded it.
+    labelled: Discarded,
     spurt: bool,
+    /// Whether whoever watches may have missed it: then it is not counted if it is missing.
+    unseen: bool,
+}
+
+impl Slot {
+    /// A packet that has not come.
+    const fn missing(row: u64, due: Time) -> Self {
+        let labelled = [false; 3];
+        Self { row, due, arrived: false, discarded: false, labelled, spurt: false, unseen: false }
+    }
 }
 
 /// Analyses one stream.
@@ -133,6 +149,9 @@ pub struct Analyser {
     packet_ticks: Option<u32>,
     last_timestamp: u32,
     buffer: DejitterBuffer,
+    labelled: Buffers,
+    /// Whether the gap before the next packet may be the watcher's own.
+    unseen: bool,
     jitter: JitterMeter,
     row_jitter: JitterMeter,
     delay: DelayMeter,
@@ -143,6 +162,7 @@ pub struct Analyser {
     open: VecDeque<RowSums>,
     rows: VecDeque<Row>,
     worst: Worst,
+    worst_stretch: WorstStretch,
 }
 
 /// Where the rows begin, and how far time has come.
@@ -165,6 +185,8 @@ impl Analyser {
             packet_ticks: None,
             last_timestamp: 0,
             buffer: DejitterBuffer::new(config.buffer, config.clock_rate_hz),
+            labelled: Buffers::new(config.clock_rate_hz),
+            unseen: false,
             jitter: JitterMeter::default(),
             row_jitter: JitterMeter::default(),
             delay: DelayMeter::default(),
@@ -175,7 +197,14 @@ impl Analyser {
             open: VecDeque::new(),
             rows: VecDeque::new(),
             worst: Worst::default(),
+            worst_stretch: WorstStretch::default(),
         }
+    }
+
+    /// What is missing right before the next packet may have been dropped by whoever watches, and not by the network: it
+    /// is counted as [`Counts::unseen`], and neither as expected nor as lost.
+    pub fn expect_unseen(&mut self) {
+        self.unseen = true;
     }
 
     /// Takes a packet, in the order of arrival. A time before the one of the packet before is taken for the same.
@@ -205,6 +234,7 @@ impl Analyser {
                 Taken::New(self.handle_next(packet, now, 1))
             }
         };
+        self.unseen = false;
         self.settle(now);
         taken
     }
@@ -232,7 +262,7 @@ impl Analyser {
             let now = self.advance_clock(due);
             let row = self.row_of(now);
             self.open_rows(row);
-            self.slots.push_back(Slot { row, due: now, arrived: false, discarded: false, spurt: false });
+            self.slots.push_back(Slot::missing(row, now));
             self.settle(now);
             due = due + step;
         }
@@ -348,11 +378,12 @@ impl Analyser {
             let share = now.since(before).0.saturating_mul(u64::from(step)) / u64::from(steps);
             let due = before + Micros(share);
             let row = self.row_of(due).clamp(oldest, row);
-            self.slots.push_back(Slot { row, due, arrived: false, discarded: false, spurt: false });
+            self.slots.push_back(Slot { unseen: self.unseen, ..Slot::missing(row, due) });
         }
         let spurt = self.starts_talkspurt(packet, steps);
-        let fate = self.receive(packet, now, spurt);
-        self.slots.push_back(Slot { row, due: now, arrived: true, discarded: fate != Fate::Played, spurt });
+        let (fate, labelled) = self.receive(packet, now, spurt);
+        let discarded = fate != Fate::Played;
+        self.slots.push_back(Slot { arrived: true, discarded, labelled, spurt, ..Slot::missing(row, now) });
         fate
     }
 
@@ -366,10 +397,10 @@ impl Analyser {
             Some(_) => {
                 let row = self.row_of(now);
                 self.open_rows(row);
-                let fate = self.receive(packet, now, packet.marker);
+                let (fate, labelled) = self.receive(packet, now, packet.marker);
                 self.counts.reordered += 1;
                 if let Some(slot) = position.and_then(|index| self.slots.get_mut(index)) {
-                    (slot.arrived, slot.discarded) = (true, fate != Fate::Played);
+                    (slot.arrived, slot.discarded, slot.labelled) = (true, fate != Fate::Played, labelled);
                     slot.spurt |= packet.marker;
                 }
                 Taken::Reordered(fate)
@@ -383,7 +414,7 @@ impl Analyser {
     fn begin_earlier(&mut self, steps: u16) {
         while self.slots.len() <= usize::from(steps) {
             let Some(first) = self.slots.front_mut() else { return };
-            let earlier = Slot { arrived: false, discarded: false, ..*first };
+            let earlier = Slot { spurt: first.spurt, ..Slot::missing(first.row, first.due) };
             first.spurt = false;
             self.slots.push_front(earlier);
         }
@@ -410,13 +441,14 @@ impl Analyser {
     }
 
     /// Everything that is measured when a packet arrives.
-    fn receive(&mut self, packet: &Packet, now: Time, spurt: bool) -> Fate {
+    fn receive(&mut self, packet: &Packet, now: Time, spurt: bool) -> (Fate, Discarded) {
         let rate = self.config.clock_rate_hz;
         self.jitter.add(now, packet.timestamp, rate);
         self.row_jitter.add(now, packet.timestamp, rate);
         let ticks = self.packet_ticks.unwrap_or(rate / 50);
         let fate = self.buffer.push(now, packet.timestamp, ticks, spurt);
-        let Some(row) = self.open.back_mut() else { return fate };
+        let labelled = self.labelled.push(now, packet.timestamp, ticks, spurt);
+        let Some(row) = self.open.back_mut() else { return (fate, labelled) };
         row.received += 1;
         match fate {
             Fate::Played => {}
@@ -433,7 +465,7 @@ impl Analyser {
             row.delay.add(delay);
             self.delay.add(delay);
         }
-        fate
+        (fate, labelled)
     }
 
     fn restart(&mut self) {
@@ -442,6 +474,7 @@ impl Analyser {
         self.jitter.restart();
         self.row_jitter.restart();
         self.buffer.restart();
+        self.labelled.restart();
     }
 
     fn settle(&mut self, now: Time) {
@@ -473,9 +506,15 @@ impl Analyser {
     }
 
     fn settle_slot(&mut self, slot: Slot) {
+        if slot.unseen && !slot.arrived {
+            self.counts.unseen += 1;
+            return;
+        }
         let (lost, unplayed) = (!slot.arrived, !slot.arrived || slot.discarded);
+        let begins_run = unplayed && !self.playout.is_in_run();
         self.counts.received += u64::from(slot.arrived);
         self.network.push(lost);
+        self.labelled.settle(lost, slot.labelled);
         self.playout.push(unplayed);
         self.spurts.push(slot.spurt, unplayed);
         // A place found missing after its row was closed counts in the oldest row that is open.
@@ -483,6 +522,7 @@ impl Analyser {
         if let Some(row) = row {
             row.network.push(lost);
             row.playout.push(unplayed);
+            row.runs_begun += u64::from(begins_run);
         }
     }
 
@@ -495,6 +535,7 @@ impl Analyser {
         let start = self.clock.map_or(Micros(0), |clock| clock.start(sums.index, self.interval()));
         let row = rows::row(&sums, start, self.interval(), &self.config, &self.judge());
         self.worst.follow(&row);
+        self.worst_stretch.follow(&row, self.config.codec);
         if self.rows.len() == ROWS_MAX {
             self.rows.pop_front();
             self.counts.rows_dropped += 1;

@@ -38,6 +38,7 @@
 
 #![warn(missing_docs)]
 
+mod adaptive;
 mod advice;
 mod analyser;
 mod codec;
@@ -49,6 +50,7 @@ mod index;
 mod interval;
 mod jitter;
 mod judge;
+mod labelled;
 mod loss;
 mod opinion;
 mod playout;
@@ -56,8 +58,11 @@ mod quantiles;
 mod reduction;
 mod wideband;
 
+pub use adaptive::AdaptiveBuffer;
 pub use advice::{Advice, Carrier, DirectionStats, Reason, TIE_R, Trial, advise};
-pub use analyser::{Analyser, AnalyserConfig, Counts, Packet, Row, Summary, Taken, Talkspurts, WorstRow};
+pub use analyser::{
+    Analyser, AnalyserConfig, Counts, Packet, Row, Stretch, Summary, Taken, Talkspurts, WorstRow,
+};
 pub use codec::{Band, Cited, Codec, CodecFacts, UnknownCodec};
 pub use dejitter::{Anchor, BufferConfig, DejitterBuffer, Fate};
 pub use delay::{DelayMeter, DelaySummary};
@@ -70,7 +75,8 @@ pub use index::{FlowAccount, FlowCounts, Indices};
 pub use interval::Interval;
 pub use jitter::{Jitter, JitterMeter};
 pub use judge::{Caveat, Judge, Judgement, Measured, Opinion, PaperOpinion, Parts, Unknown, value_or_reason};
-pub use loss::{Bursts, GMIN, Loss, LossPattern};
+pub use labelled::{Buffers, LABELLED_BUFFERS, LabelledBuffer, LabelledLoss};
+pub use loss::{Bursts, GMIN, Loss, LossPattern, RunLengths};
 pub use opinion::{MosCurve, R_OF_MOS_ONE, Satisfaction, r_of_mos};
 pub use playout::{BestPlayout, Playout, PlayoutCounts};
 pub use quantiles::SpanQuantiles;

@@ -5,12 +5,21 @@ use serde::Serialize;
 /// Received packets in a row that end a burst (`Gmin`, RFC 3611, section 4.7.2; 16 is the recommended value).
 pub const GMIN: u32 = 16;
 
+/// How many runs of lost packets had 1 packet, 2, and so on up to 10, and how many had more: the last one.
+///
+/// Listeners bear twenty single losses better than one run of twenty, which a mean does not show.
+pub type RunLengths = [u64; 11];
+
+/// The class of runs that are longer than all others.
+const RUN_CLASS_MAX: usize = 10;
+
 /// Counts losses in the order of sequence numbers.
 #[derive(Clone, Debug, Default)]
 pub struct LossPattern {
     expected: u64,
     lost: u64,
     runs: u64,
+    run_lengths: RunLengths,
     in_run: bool,
     run: u64,
     run_max: u64,
@@ -58,6 +67,8 @@ pub struct Loss {
     pub mean_run: Option<f64>,
     /// The longest run of lost packets.
     pub longest_run: u64,
+    /// How long the runs of lost packets were.
+    pub run_lengths: RunLengths,
     /// `BurstR` of G.107: the mean run over the one that random loss of this rate would have, `1 / (1 − rate)`.
     /// `None`: nothing lost, or everything.
     pub burst_ratio: Option<f64>,
@@ -89,9 +100,24 @@ impl LossPattern {
             self.run = if self.in_run { self.run + 1 } else { 1 };
             self.runs += u64::from(!self.in_run);
             self.run_max = self.run_max.max(self.run);
+            self.lengthen_run();
         }
         self.in_run = lost;
         self.follow_episode(lost);
+    }
+
+    /// The run that is open counts as what it is so far: in one class more, and in the class before no more.
+    fn lengthen_run(&mut self) {
+        let class = |length: u64| usize::try_from(length - 1).unwrap_or(usize::MAX).min(RUN_CLASS_MAX);
+        if self.run > 1 {
+            self.run_lengths[class(self.run - 1)] -= 1;
+        }
+        self.run_lengths[class(self.run)] += 1;
+    }
+
+    /// Whether the last packet was lost.
+    pub(crate) const fn is_in_run(&self) -> bool {
+        self.in_run
     }
 
     fn follow_episode(&mut self, lost: bool) {
@@ -137,6 +163,7 @@ impl LossPattern {
             rate,
             mean_run,
             longest_run: self.run_max,
+            run_lengths: self.run_lengths,
             burst_ratio,
             bursts: self.bursts(),
         }
@@ -219,7 +246,9 @@ mod tests {
     proptest! {
         /// The machine in one pass against the definition, looked up in the whole list.
         #[test]
-        fn counts_as_the_definition_does(pattern in prop::collection::vec(prop::bool::weighted(0.2), 0..400)) {
+        fn counts_as_the_definition_does(pattern in prop::collection::vec(prop::bool::weighted(0.2), 0..400), outage in 0_usize..30) {
+            // Chance makes no long runs.
+            let pattern = [pattern, vec![true; outage], vec![false]].concat();
             let mut losses = LossPattern::default();
             pattern.iter().for_each(|lost| losses.push(*lost));
             let loss = losses.loss();
@@ -227,6 +256,10 @@ mod tests {
                 pattern.split(|lost| !lost).map(<[bool]>::len).filter(|length| *length > 0).collect();
             prop_assert_eq!(loss.lost, runs.iter().sum::<usize>() as u64);
             prop_assert_eq!(loss.longest_run, runs.iter().copied().max().unwrap_or(0) as u64);
+            for (class, count) in loss.run_lengths.iter().enumerate() {
+                let of_class = |run: &&usize| **run == class + 1 || (class == 10 && **run > 10);
+                prop_assert_eq!(*count, runs.iter().filter(of_class).count() as u64);
+            }
             if let Some(ratio) = loss.burst_ratio {
                 let mean = loss.lost as f64 / runs.len() as f64;
                 prop_assert!((ratio - mean * (1.0 - loss.rate.unwrap())).abs() < 1e-9);

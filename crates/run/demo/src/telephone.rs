@@ -106,7 +106,7 @@ impl Cast {
         ];
         let report: Value = serde_json::from_str(&self.guestright(&arguments)?)?;
         let arrived = |stream: &&Value| stream["delay_source"]["kind"] == "two-captures";
-        let stream = report["streams"].as_array().into_iter().flatten().find(arrived);
+        let stream = report["files"][0]["streams"].as_array().into_iter().flatten().find(arrived);
         let none = || DemoError::unexpected(format!("a stream that arrived, in {here}"));
         Ok(stream.ok_or_else(none)?["parts"][0].clone())
     }

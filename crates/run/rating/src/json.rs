@@ -1,5 +1,6 @@
 //! What a program reads.
 
+use crate::line::direction;
 use crate::words::{codec_name, part_notes};
 use guestright_capture::{DelaySource, Part, Report, RoundTrip, Sound, StreamReport};
 use guestright_quality::{Opinion, PaperOpinion, Unknown};
@@ -20,6 +21,7 @@ pub fn report(name: &str, report: &Report, notes: &[String]) -> Value {
         "ciphered_frames": counts.ciphered,
         "other_packets": counts.other,
         "damaged_packets": counts.damaged,
+        "own_drops": counts.own_drops,
         "udp_datagrams": report.search.datagrams,
         "ciphered_rtcp_datagrams": report.search.rtcp_ciphered,
         "rtcp_datagrams": report.search.rtcp,
@@ -60,8 +62,49 @@ fn one(index: usize, report: &Report, stream: &StreamReport) -> Value {
         "receiver_metrics": info.voice.map(|voice| json!({
             "round_trip_ms": voice.round_trip_ms, "end_system_ms": voice.end_system_ms, "r": voice.r,
         })),
+        "direction": direction(stream.direction),
+        "sounding": {
+            "measured": stream.sounding.measured,
+            "silent": stream.sounding.silent,
+            "comfort_noise": stream.sounding.comfort_noise,
+            "silent_share": stream.sounding.silent_share(),
+            "longest_silence_s": stream.sounding.longest_silence_s,
+            "silence": stream.sounding.is_silence(),
+        },
         "parts": parts,
     })
+}
+
+/// Behind each of three usual buffers, under its label.
+fn buffers(stream: &StreamReport, part: &Part) -> Value {
+    let each = stream.labelled(part).into_iter().map(|(buffer, loss, judgement)| {
+        let value = json!({
+            "heard": loss.playout,
+            "playout_ms": loss.playout_ms,
+            "conversation": short(&judgement.conversation),
+            "listening": short(&judgement.listening),
+        });
+        (buffer.label().to_owned(), value)
+    });
+    Value::Object(each.collect())
+}
+
+fn worst_stretch(stream: &StreamReport, part: &Part) -> Value {
+    stream.worst_stretch(part).map_or(Value::Null, |(stretch, judgement)| {
+        json!({
+            "measured": stretch,
+            "conversation": short(&judgement.conversation),
+            "listening": short(&judgement.listening),
+        })
+    })
+}
+
+/// R and MOS without their parts, or why there are none.
+fn short(outcome: &Result<Opinion, Unknown>) -> Value {
+    match outcome {
+        Ok(opinion) => json!({ "r": opinion.r, "mos": opinion.mos }),
+        Err(unknown) => json!(unknown),
+    }
 }
 
 fn part_json(stream: &StreamReport, part: &Part) -> Value {
@@ -93,6 +136,8 @@ fn part_json(stream: &StreamReport, part: &Part) -> Value {
         "conversation": opinion(&judgement.conversation),
         "listening": opinion(&judgement.listening),
         "paper_a": paper(&judgement.paper_a),
+        "worst_ten_seconds": worst_stretch(stream, part),
+        "buffers": buffers(stream, part),
         "notes": part_notes(stream, part, &judgement),
     })
 }

@@ -34,7 +34,7 @@ pub fn report(name: &str, report: &Report, notes: &[String]) -> String {
         }
     }
     out.push('\n');
-    write_columns(&rows, &mut out);
+    write_columns(&rows, &[1, 2], &mut out);
     out.push_str(&details);
     out
 }
@@ -73,16 +73,16 @@ pub(crate) fn row(label: &str, stream: &StreamReport, part: &Part, judgement: &J
     ]
 }
 
-fn write_columns(rows: &[[String; 11]], out: &mut String) {
+/// Words to the left, in the columns `words`; numbers to the right.
+pub(crate) fn write_columns<const N: usize>(rows: &[[String; N]], words: &[usize], out: &mut String) {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 11] = std::array::from_fn(width);
+    let widths: [usize; N] = std::array::from_fn(width);
     for row in rows {
         let mut line = String::new();
         for (column, text) in row.iter().enumerate() {
             let fill = " ".repeat(widths[column] - text.chars().count());
-            // Words to the left, numbers to the right.
             let (before, behind) =
-                if (1..=2).contains(&column) { ("", fill.as_str()) } else { (fill.as_str(), "") };
+                if words.contains(&column) { ("", fill.as_str()) } else { (fill.as_str(), "") };
             let _ = write!(line, " {before}{text}{behind} ");
         }
         let _ = writeln!(out, "{}", line.trim_end());
@@ -112,7 +112,14 @@ fn detail(
     if let Ok(rated) = rated(stream, judgement) {
         let (worst, best) = (&rated.opinion.worst, &rated.opinion.best);
         let _ = writeln!(out, "   {}; {}", parts_line(worst, best), rated.opinion.satisfaction);
-        let _ = writeln!(out, "   {}", seconds_line(stream, part));
+        if !part.rows.is_empty() {
+            let _ = writeln!(out, "   {}", seconds_line(stream, part));
+        }
+    }
+    for line in
+        [stretch_line(stream, part), runs_line(part), buffers_line(stream, part)].into_iter().flatten()
+    {
+        let _ = writeln!(out, "   {line}");
     }
     for note in part_notes(stream, part, judgement) {
         let _ = writeln!(out, "   {note}");
@@ -167,4 +174,41 @@ fn seconds_line(stream: &StreamReport, part: &Part) -> String {
         range(worst.1),
         round(worst.0)
     )
+}
+
+/// The ten seconds that were worst, if anything was lost in them.
+fn stretch_line(stream: &StreamReport, part: &Part) -> Option<String> {
+    let (stretch, judgement) = stream.worst_stretch(part).filter(|worst| worst.0.unplayed > 0)?;
+    let mos = rated(stream, &judgement).map_or_else(|_| "?".to_owned(), |rated| rated.mos());
+    Some(format!(
+        "worst {} s, from second {}: MOS {mos}, {} of {} packets lost, {} not played",
+        round(stretch.length_s),
+        round(stretch.start_s),
+        stretch.lost,
+        stretch.expected,
+        stretch.unplayed
+    ))
+}
+
+/// How long the runs of losses were: `1: 12, 3: 1, more than 10: 2`.
+fn runs_line(part: &Part) -> Option<String> {
+    let lengths = part.summary.network.run_lengths;
+    let some = lengths.iter().enumerate().filter(|(_, count)| **count > 0);
+    let classes: Vec<String> = some
+        .map(|(class, count)| match class {
+            0..10 => format!("{}: {count}", class + 1),
+            _ => format!("more than 10: {count}"),
+        })
+        .collect();
+    (!classes.is_empty()).then(|| format!("packets lost in a row, and how often: {}", classes.join(", ")))
+}
+
+/// How good it would be behind other buffers.
+fn buffers_line(stream: &StreamReport, part: &Part) -> Option<String> {
+    let mut all = Vec::new();
+    for (buffer, _, judgement) in stream.labelled(part) {
+        let rated = rated(stream, &judgement).ok()?;
+        all.push(format!("{} MOS {}", buffer.label(), rated.mos()));
+    }
+    (!all.is_empty()).then(|| format!("behind other buffers: {}", all.join("; ")))
 }

@@ -1,7 +1,10 @@
 //! Numbers and reasons, for people.
 
-use guestright_capture::{DelaySource, Part, Report, Sound, StreamReport};
+use guestright_capture::{DelaySource, Direction, Part, Report, Sound, StreamReport};
 use guestright_quality::{Interval, Judgement, Opinion, Unknown};
+
+/// A shorter silence is a pause between two sentences.
+const SILENCE_MIN_S: f64 = 5.0;
 
 /// A number with two digits behind the point, without needless zeros.
 pub(crate) fn round(value: f64) -> String {
@@ -13,6 +16,11 @@ pub(crate) fn round(value: f64) -> String {
 /// `82.1..85.3`, or one number if both ends are the same.
 pub(crate) fn range(interval: Interval) -> String {
     range_with(interval, round)
+}
+
+/// With two digits, as MOS is written.
+pub(crate) fn range_with_two(interval: Interval) -> String {
+    range_with(interval, |value| format!("{value:.2}"))
 }
 
 fn range_with(interval: Interval, write: impl Fn(f64) -> String) -> String {
@@ -73,6 +81,7 @@ pub(crate) fn codec_name(part: &Part) -> String {
 /// What to know of a stream and one of its parts.
 pub(crate) fn part_notes(stream: &StreamReport, part: &Part, judgement: &Judgement) -> Vec<String> {
     let mut notes = interface_notes(stream);
+    notes.extend(call_notes(stream, part));
     match &part.sound {
         Sound::Speech { .. } => notes.insert(0, delay_note(stream, part)),
         Sound::NoVoice { name } => {
@@ -147,6 +156,31 @@ fn count_notes(part: &Part) -> impl Iterator<Item = String> {
         (counts.restarts, "times the sender began a new sequence"),
     ];
     all.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"))
+}
+
+/// What losses and delay do not show: one end alone, silence, and what was not seen here.
+fn call_notes(stream: &StreamReport, part: &Part) -> Vec<String> {
+    let mut notes = Vec::new();
+    match stream.direction {
+        Direction::OneWay => notes.push(
+            "one-way: nothing came back while it lasted; or the capture shows one direction only".to_owned(),
+        ),
+        Direction::SilentReturn => notes.push("one-way: what came back was nothing but silence".to_owned()),
+        Direction::Both | Direction::TooShort => {}
+    }
+    let sounding = &stream.sounding;
+    if sounding.is_silence() {
+        notes.push("silence: nobody is heard in it (G.711 not above -60 dBov, or comfort noise)".to_owned());
+    } else if sounding.longest_silence_s >= SILENCE_MIN_S {
+        notes.push(format!("the longest silence in it was {} s", round(sounding.longest_silence_s)));
+    }
+    if part.summary.counts.unseen > 0 {
+        notes.push(format!(
+            "{} packets are missing where this computer had no room for packets: they count neither as received nor as lost",
+            part.summary.counts.unseen
+        ));
+    }
+    notes
 }
 
 /// What is made of a stream that more than one interface saw.
@@ -228,6 +262,10 @@ pub fn file_notes(report: &Report, two: bool) -> Vec<String> {
         ),
         (counts.fragments, "IP fragments besides the first are left out"),
         (counts.ciphered, "frames of the air are ciphered"),
+        (
+            counts.own_drops,
+            "packets were dropped by this computer before they were looked at: our fault, not the network's",
+        ),
         (counts.damaged, "packets are cut or damaged before their ports"),
         (search.untimed, "packets of RTP carry no time (pcapng's simple packets)"),
         (search.too_many, "packets belong to more streams than are followed"),

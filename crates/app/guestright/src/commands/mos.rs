@@ -1,5 +1,7 @@
 //! `guestright mos`: how good a call was, from a capture, or how good one would be.
 
+mod live;
+
 use anyhow::anyhow;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use guestright_capture::{Report, SurveyConfig};
@@ -7,12 +9,16 @@ use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_error::OrFail as _;
 use guestright_quality::{BufferConfig, Codec, DelaySensitivity, Interval, Judge, Measured};
+use guestright_rating::batch::{Batch, Shown};
+use guestright_rating::line::{self, Line};
 use guestright_rating::read::{self, Progress, Surveyed};
 use guestright_rating::stated::Stated;
-use guestright_rating::{csv, json, page, table, words};
+use guestright_rating::tally::{self, Now, Tally};
+use guestright_rating::{csv, page, words};
 use guestright_units::Micros;
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::IsTerminal as _;
+use live::LiveArgs;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Shorter files are read before anybody could look at a bar.
@@ -20,11 +26,15 @@ const BAR_FROM: u64 = 16 << 20;
 
 /// Say how good the calls in a capture were, or how good a call would be
 ///
-/// With a FILE (pcap or pcapng, "-" for standard input) it finds streams of RTP, SRTP too: only headers are read. It
-/// prints R of ITU-T G.107 and MOS with their parts, as intervals where the delay is one.
+/// With a FILE (pcap or pcapng, "-" for standard input) it finds streams of RTP, SRTP too: only headers are read, and the
+/// level of G.711 in the clear. It prints R of ITU-T G.107 and MOS with their parts, as intervals where the delay is one.
+/// Of several files it prints a line for each stream, the worst first.
 ///
 /// One capture tells no one-way delay. It comes from --delay-ms, from --other-end (a capture taken at the sender), or
 /// from RTCP in the capture, which tells the round trip. Without any of these what is printed is "at most".
+///
+/// With --live it does the same for what passes an interface, until Ctrl-C. That needs root, or CAP_NET_RAW, and is given
+/// up once the interface is open.
 ///
 /// Without a FILE it computes from --codec, --delay-ms and --loss, and prints every input. Jitter is no input of the
 /// formula: it turns into delay and into loss in the receiver's buffer, so say --playout-ms and --dejitter-loss.
@@ -36,13 +46,16 @@ const BAR_FROM: u64 = 16 << 20;
   guestright mos call.pcapng --delay-ms 40..60 --html call.html --csv call.csv
   guestright mos at-bob.pcapng --other-end at-alice.pcapng --clock-error-ms 2
   guestright mos trunk.pcap --codec g711u-plc --json
+  guestright mos calls/*.pcap --fail-under-mos 3.6
+  guestright mos --live eth0 --prometheus /var/lib/node_exporter/mos.prom
   guestright mos --delay-ms 150 --loss 0.01 --codec g729a --json"
 )]
 pub(crate) struct Mos {
-    /// A capture; "-" is standard input
-    file: Option<PathBuf>,
+    /// Captures; "-" is standard input
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// A capture taken at the sender: one-way delay packet by packet
-    #[arg(long, value_name = "FILE", requires = "file")]
+    #[arg(long, value_name = "FILE", requires = "files")]
     other_end: Option<PathBuf>,
     /// How well the clocks of both captures agree. Packets in both directions bound it too
     #[arg(long, value_name = "MS", requires = "other_end", value_parser = not_negative)]
@@ -57,18 +70,26 @@ pub(crate) struct Mos {
     #[arg(long, value_name = "MS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(2..=10_000))]
     buffer_ms: u64,
     /// Anchor that buffer once, as paper A does, even where clocks drift
-    #[arg(long, requires = "file")]
+    #[arg(long)]
     fixed_buffer: bool,
     #[command(flatten)]
     without: Without,
+    #[command(flatten)]
+    live: LiveArgs,
+    /// End with exit code 3 if a stream's MOS is lower
+    #[arg(long, value_name = "MOS", value_parser = mos)]
+    fail_under_mos: Option<f64>,
+    /// Write what all streams amount to, for the textfile collector of Prometheus
+    #[arg(long, value_name = "FILE")]
+    prometheus: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
     /// Write a table with a line for each second
-    #[arg(long, value_name = "FILE", requires = "file")]
+    #[arg(long, value_name = "FILE", requires = "files")]
     csv: Option<PathBuf>,
     /// Write a page with figures: one file, without scripts
-    #[arg(long, value_name = "FILE", requires = "file")]
+    #[arg(long, value_name = "FILE", requires = "files")]
     html: Option<PathBuf>,
 }
 
@@ -77,33 +98,34 @@ pub(crate) struct Mos {
 #[command(next_help_heading = "Without a capture")]
 struct Without {
     /// Share of packets lost in the network, 0 to 1
-    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "file")]
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with_all = ["files", "live"])]
     loss: Option<f64>,
     /// Share of what arrives that the dejitter buffer discards, 0 to 1
-    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "file")]
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with_all = ["files", "live"])]
     dejitter_loss: Option<f64>,
     /// How much longer runs of losses are than by chance: 1 is chance
-    #[arg(long, value_name = "N", value_parser = burst_ratio, conflicts_with = "file")]
+    #[arg(long, value_name = "N", value_parser = burst_ratio, conflicts_with_all = ["files", "live"])]
     burst_ratio: Option<f64>,
     /// Sound in one packet [default: 20]
-    #[arg(long, value_name = "MS", value_parser = not_negative, conflicts_with = "file")]
+    #[arg(long, value_name = "MS", value_parser = not_negative, conflicts_with_all = ["files", "live"])]
     packet_ms: Option<f64>,
     /// Delay in the receiver's buffer [default: half of --buffer-ms]
-    #[arg(long, value_name = "MS", value_parser = not_negative, conflicts_with = "file")]
+    #[arg(long, value_name = "MS", value_parser = not_negative, conflicts_with_all = ["files", "live"])]
     playout_ms: Option<f64>,
     /// How much people forgive because they can move: A of G.107, 0 to 20
-    #[arg(long, value_name = "A", value_parser = advantage, conflicts_with = "file")]
+    #[arg(long, value_name = "A", value_parser = advantage, conflicts_with_all = ["files", "live"])]
     advantage: Option<f64>,
     /// How much delay disturbs these people: default, low, very-low
-    #[arg(long, value_name = "CLASS", value_parser = sensitivity, conflicts_with = "file")]
+    #[arg(long, value_name = "CLASS", value_parser = sensitivity, conflicts_with_all = ["files", "live"])]
     sensitivity: Option<DelaySensitivity>,
 }
 
 impl Mos {
     pub(crate) fn run(self, out: &mut Output) -> Outcome {
-        match &self.file {
-            None => self.compute(out),
-            Some(file) => self.survey(file, out),
+        match &self.live.interface {
+            Some(interface) => self.watch(interface, out),
+            None if self.files.is_empty() => self.compute(out),
+            None => self.survey(out),
         }
     }
 
@@ -117,7 +139,10 @@ impl Mos {
             write!(out, "{}", stated.to_text(&judgement))?;
         }
         match judgement.conversation {
-            Ok(_) => Ok(()),
+            Ok(opinion) => match self.fail_under_mos.filter(|least| opinion.mos.low < *least) {
+                Some(least) => Err(Failure::below(anyhow!("MOS {:.2} is below {least}", opinion.mos.low))),
+                None => Ok(()),
+            },
             Err(unknown) => Err(Failure::user(anyhow!("no rating: {unknown}")).hint(format!(
                 "choose another codec than {}, or say what was really measured",
                 stated.codec.facts().name
@@ -153,49 +178,127 @@ impl Mos {
         Ok(Stated { codec, judge, measured, delay })
     }
 
-    fn survey(&self, file: &Path, out: &mut Output) -> Outcome {
-        let config = SurveyConfig {
+    fn survey(&self, out: &mut Output) -> Outcome {
+        if self.files.len() > 1 {
+            let of_one = [("--other-end", &self.other_end), ("--csv", &self.csv), ("--html", &self.html)];
+            if let Some((option, _)) = of_one.into_iter().find(|(_, value)| value.is_some()) {
+                return Err(Failure::user(anyhow!(
+                    "{option} goes with one FILE, not with {}",
+                    self.files.len()
+                ))
+                .hint("run it once for each"));
+            }
+        }
+        let shown = match self.files.as_slice() {
+            _ if self.json => Shown::Json,
+            [_] => Shown::One,
+            _ => Shown::Many,
+        };
+        let mut batch = Batch::new(shown);
+        let mut failures = Vec::new();
+        for file in &self.files {
+            if let Err(failure) = self.survey_file(file, &mut batch, out) {
+                failures.push(failure);
+            }
+        }
+        batch.finish(out)?;
+        let now = Now { files_failed: failures.len() as u64, ..Now::default() };
+        self.export(batch.tally(), &now)?;
+        let count = failures.len();
+        match failures.into_iter().next() {
+            Some(failure) if self.files.len() == 1 || failure.is_broken_pipe() => Err(failure),
+            Some(failure) => {
+                Err(failure
+                    .within(format!("{count} of {} files were not rated; the first", self.files.len())))
+            }
+            None => self.threshold(batch.lines()),
+        }
+    }
+
+    /// What is wrong with one file keeps nobody from reading the others.
+    fn survey_file(&self, file: &Path, batch: &mut Batch, out: &mut Output) -> Outcome {
+        let is_input = file.as_os_str() == "-";
+        let name = if is_input { "standard input".to_owned() } else { file.display().to_string() };
+        match self.read(file) {
+            Ok(Surveyed { report, notes }) if report.streams.is_empty() => {
+                let failure = nothing_found(&name, &report, &notes);
+                batch.fail(&name, &failure.object(), Some((&report, &notes)), out)?;
+                Err(failure)
+            }
+            Ok(Surveyed { report, notes }) => {
+                if let Some(path) = &self.csv {
+                    save(path, &csv::table(&report))?;
+                }
+                if let Some(path) = &self.html {
+                    save(path, &page::page(&name, &report, &notes)?)?;
+                }
+                Ok(batch.add(&name, &report, &notes, out)?)
+            }
+            Err(failure) => {
+                batch.fail(&name, &failure.object(), None, out)?;
+                Err(failure)
+            }
+        }
+    }
+
+    fn read(&self, file: &Path) -> Result<Surveyed, Failure> {
+        let config = self.survey_config();
+        let sender = self.other_end.as_deref();
+        let departures =
+            sender.map(|other| with_bar(|watch| read::departures(other, &config, watch))).transpose()?;
+        let mut surveyed = with_bar(|watch| read::survey(file, config, departures, watch))?;
+        surveyed.notes.extend(words::file_notes(&surveyed.report, self.other_end.is_some()));
+        Ok(surveyed)
+    }
+
+    fn survey_config(&self) -> SurveyConfig {
+        SurveyConfig {
             codec: self.codec,
             buffer: self.buffer(),
             follow_drift: !self.fixed_buffer,
             delay_ms: self.delay_ms,
             clock_error_ms: self.clock_error_ms,
             ..SurveyConfig::default()
-        };
-        let sender = self.other_end.as_deref();
-        let departures =
-            sender.map(|other| with_bar(|watch| read::departures(other, &config, watch))).transpose()?;
-        let Surveyed { report, mut notes } = with_bar(|watch| read::survey(file, config, departures, watch))?;
-        notes.extend(words::file_notes(&report, self.other_end.is_some()));
-        let name =
-            if file.as_os_str() == "-" { "standard input".to_owned() } else { file.display().to_string() };
-        if let Some(path) = &self.csv {
-            save(path, &csv::table(&report))?;
         }
-        if let Some(path) = &self.html {
-            save(path, &page::page(&name, &report, &notes)?)?;
-        }
-        if self.json {
-            writeln!(out, "{:#}", json::report(&name, &report, &notes))?;
-        } else if !report.streams.is_empty() {
-            write!(out, "{}", table::report(&name, &report, &notes))?;
-        }
-        found_something(&name, &report, &notes)
     }
 
     fn buffer(&self) -> BufferConfig {
         BufferConfig { capacity: Micros::from_millis(self.buffer_ms), ..BufferConfig::PAPER_A }
     }
+
+    /// Whether all streams are as good as they should be.
+    fn threshold(&self, lines: &[Line]) -> Outcome {
+        let Some(least) = self.fail_under_mos else { return Ok(()) };
+        if lines.iter().all(|line| line.score().is_none()) {
+            return Err(Failure::user(anyhow!(
+                "no stream could be rated, so none is known to have MOS {least}"
+            ))
+            .hint("say the codec with --codec NAME, if it is not known"));
+        }
+        let below = line::below(lines, least);
+        let Some(Line { source, label, from, to, .. }) = below.first() else { return Ok(()) };
+        let mos = below[0].mos_text();
+        let others = match below.len() - 1 {
+            0 => String::new(),
+            others => format!("; so are {others} more"),
+        };
+        Err(Failure::below(anyhow!(
+            "stream {label} in {source}, {from} -> {to}, has MOS {mos}, below {least}{others}"
+        )))
+    }
+
+    fn export(&self, tally: &Tally, now: &Now) -> Outcome {
+        let Some(path) = &self.prometheus else { return Ok(()) };
+        let write = || save_at_once(path, &tally::prometheus(tally, now));
+        Ok(write().or_config(|| format!("write {}", path.display()))?)
+    }
 }
 
 /// A capture without a stream is a failure that says what was there instead.
-fn found_something(name: &str, report: &Report, notes: &[String]) -> Outcome {
-    if !report.streams.is_empty() {
-        return Ok(());
-    }
+fn nothing_found(name: &str, report: &Report, notes: &[String]) -> Failure {
     let (what, hint) = words::nothing_found(report);
     let notes: String = notes.iter().map(|note| format!("; {note}")).collect();
-    Err(Failure::user(anyhow!("no stream of RTP in {name}: {what}{notes}")).hint(hint))
+    Failure::user(anyhow!("no stream of RTP in {name}: {what}{notes}")).hint(hint)
 }
 
 /// Shows how far a file was read to whoever waits.
@@ -223,6 +326,16 @@ fn save(path: &Path, text: &str) -> Outcome {
     Ok(())
 }
 
+/// Whoever reads the file meanwhile reads the old one or the new one, and never a part. The collector reads only names that
+/// end in `.prom`, so not the one beside it.
+fn save_at_once(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let mut file = std::fs::File::create(&new)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?;
+    std::fs::rename(&new, path)
+}
+
 /// A codec by its name, all of which the help lists.
 fn codec() -> impl TypedValueParser<Value = Codec> {
     PossibleValuesParser::new(Codec::ALL.map(|codec| codec.facts().name))
@@ -245,6 +358,10 @@ fn share(text: &str) -> Result<f64, String> {
 
 fn burst_ratio(text: &str) -> Result<f64, String> {
     number(text).and_then(|number| within(number, 1.0, 1e6, "a ratio, 1 for losses by chance"))
+}
+
+fn mos(text: &str) -> Result<f64, String> {
+    number(text).and_then(|number| within(number, 1.0, 5.0, "a mean opinion score"))
 }
 
 fn advantage(text: &str) -> Result<f64, String> {

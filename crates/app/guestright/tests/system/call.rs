@@ -140,7 +140,7 @@ fn mos_of_capture(house: &Household, file: &str, to: &str, buffer_ms: &str) -> f
     let judged =
         house.run(["mos", house.text(file), "--codec", "g711u-plc", "--buffer-ms", buffer_ms, "--json"]);
     let judged: Value = serde_json::from_str(&judged).unwrap();
-    let streams = judged["streams"].as_array().unwrap_or_else(|| panic!("{judged}"));
+    let streams = judged["files"][0]["streams"].as_array().unwrap_or_else(|| panic!("{judged}"));
     assert_eq!(streams.len(), 2, "one each way: {judged}");
     let mine = streams.iter().find(|stream| stream["to"].as_str().unwrap() == to);
     let part = &mine.unwrap_or_else(|| panic!("{to} in {judged}"))["parts"][0];

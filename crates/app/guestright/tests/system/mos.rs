@@ -1,5 +1,7 @@
 //! `guestright mos`: with captures of real calls, with none, and with what is no capture.
 
+mod live;
+
 use crate::town::guestright;
 use base64::Engine as _;
 use guestright_capture::{FrameWriter, LinkType, Stamp, Writer};
@@ -24,6 +26,13 @@ fn good(arguments: &[&str]) -> String {
 
 fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&good(&[arguments, &["--json"]].concat())).unwrap()
+}
+
+/// What is said of the only file.
+fn json_of_file(arguments: &[&str]) -> Value {
+    let found = json(arguments);
+    assert_eq!(found["files"].as_array().unwrap().len(), 1, "{found:#}");
+    found["files"][0].clone()
 }
 
 fn bad(arguments: &[&str]) -> (i32, String) {
@@ -101,7 +110,7 @@ fn what_is_counted_once_or_in_part_is_said() {
         _ => vec![(0, internet(number, 0..96)), (0, internet(number, 96..180))],
     };
     let file = written("fragments.pcapng", on_two_interfaces(cut));
-    let (text, found) = (good(&[&file]), json(&[&file]));
+    let (text, found) = (good(&[&file]), json_of_file(&[&file]));
     assert!(text.contains("100 datagrams came in IP fragments: each is counted by its first one"), "{text}");
     assert!(text.contains("100 IP fragments besides the first are left out"), "{text}");
     assert!(text.contains("0.00 %") && !text.contains("several interfaces"), "{text}");
@@ -114,7 +123,7 @@ fn what_is_counted_once_or_in_part_is_said() {
     // Over both interfaces by turns.
     let by_turns = |number: u16| vec![(u32::from(number % 2), internet(number, 0..180))];
     let file = written("turns.pcapng", on_two_interfaces(by_turns));
-    let (text, found) = (good(&[&file]), json(&[&file]));
+    let (text, found) = (good(&[&file]), json_of_file(&[&file]));
     assert!(
         text.contains("over several interfaces of the capture (wlan0, wlan1), and are counted together"),
         "{text}"
@@ -126,7 +135,7 @@ fn what_is_counted_once_or_in_part_is_said() {
     // All of it on both.
     let twice = |number: u16| [0, 1].map(|interface| (interface, internet(number, 0..180))).into();
     let file = written("twice.pcapng", on_two_interfaces(twice));
-    let (text, found) = (good(&[&file]), json(&[&file]));
+    let (text, found) = (good(&[&file]), json_of_file(&[&file]));
     assert!(text.contains("stream 2 is this one as another interface of the capture saw it"), "{text}");
     assert_eq!((number(&found, "/streams/0/copies/0"), number(&found, "/streams/1/copies/0")), (2.0, 1.0));
 }
@@ -198,11 +207,11 @@ fn a_real_call_from_one_capture_is_at_most_so_good_and_says_why() {
     ] {
         assert!(text.contains(wanted), "{wanted} is missing: {text}");
     }
-    let got = json(&[file]);
+    let got = json_of_file(&[file]);
     assert_eq!(got["streams"].as_array().unwrap().len(), 2);
     assert_eq!(got["streams"][0]["parts"][0]["conversation"]["unknown"], "no-delay", "{got:#}");
     // With a word on the delay both are rated, one of them still "at most", because its receiver has lost more.
-    let stated = json(&[file, "--delay-ms", "30..90"]);
+    let stated = json_of_file(&[file, "--delay-ms", "30..90"]);
     assert!(
         number(&stated, "/streams/1/parts/0/conversation/r/high")
             > number(&stated, "/streams/1/parts/0/conversation/r/low") + 1.0
@@ -213,7 +222,7 @@ fn a_real_call_from_one_capture_is_at_most_so_good_and_says_why() {
 fn two_captures_tell_the_delay() {
     let (near, far) = (capture("baresip-near.pcap"), capture("baresip-far.pcap"));
     let line = [far.to_str().unwrap(), "--other-end", near.to_str().unwrap()];
-    let got = json(&line);
+    let got = json_of_file(&line);
     let came = got["streams"]
         .as_array()
         .unwrap()
@@ -341,4 +350,117 @@ fn what_is_no_call_says_why_and_what_to_do() {
 fn says_so_where_a_codec_is_not_known_or_is_no_voice() {
     let text = good(&[capture("sipp.pcap").to_str().unwrap()]);
     assert!(text.contains("keypad tones") && text.contains("not rated"), "{text}");
+}
+
+#[test]
+fn many_files_are_judged_whatever_is_wrong_with_one() {
+    let desk = tempfile::tempdir().unwrap();
+    let path = |name: &str| desk.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("text"), "this is no capture").unwrap();
+    std::fs::write(path("lossy.pcapng"), recovering(30)).unwrap();
+    let (lossy, good_one, missing) = (path("lossy.pcapng"), capture("baresip-far.pcap"), path("missing"));
+    let files = [path("text"), lossy.clone(), missing.clone(), good_one.to_str().unwrap().to_owned()];
+    let mut line: Vec<&str> = files.iter().map(String::as_str).collect();
+    line.extend(["--delay-ms", "20"]);
+    let output = mos(&line);
+    let (shown, words) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(78), "{words}");
+    assert!(
+        words.contains("2 of 4 files were not rated; the first: read ") && words.contains("text"),
+        "{words}"
+    );
+    for wanted in ["4 files: 3 streams", "no pcap or pcapng", "No such file", "one-way"] {
+        assert!(shown.contains(wanted), "{wanted} is missing: {shown}");
+    }
+    let rows: Vec<&str> = shown.lines().skip_while(|line| !line.contains("source")).skip(1).collect();
+    assert_eq!(rows.len(), 3, "{shown}");
+    assert!(rows[0].contains("lossy.pcapng"), "the worst is first: {shown}");
+    // The same as JSON, on standard output and on standard error.
+    line.push("--json");
+    let output = mos(&line);
+    let all: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(all["files"].as_array().unwrap().len(), 4);
+    assert_eq!((number(&all, "/files/0/error/code"), number(&all, "/files/2/error/code")), (78.0, 78.0));
+    assert_eq!(all["files"][1], json_of_file(&[&lossy, "--delay-ms", "20"]), "the same as of one file");
+    assert_eq!((number(&all, "/summary/files"), number(&all, "/summary/files_failed")), (4.0, 2.0));
+    assert_eq!((number(&all, "/summary/streams"), number(&all, "/summary/mos/count")), (3.0, 3.0));
+    assert_eq!(all["summary"]["worst"]["source"], lossy.as_str());
+    // What is of one file.
+    let (code, words) = bad(&[&files[1], &files[3], "--csv", "x"]);
+    assert!(code == 1 && words.contains("--csv goes with one FILE"), "{words}");
+}
+
+#[test]
+fn what_hurts_is_said_besides_the_mean() {
+    let desk = tempfile::tempdir().unwrap();
+    let path = desk.path().join("call.pcapng").to_str().unwrap().to_owned();
+    std::fs::write(&path, recovering(30)).unwrap();
+    let text = good(&[&path, "--delay-ms", "20"]);
+    for wanted in [
+        "worst 10 s, from second 0: MOS 1.",
+        "packets lost in a row, and how often: 1: 125",
+        "behind other buffers: fixed 50 ms MOS ",
+        "; fixed 200 ms MOS ",
+        "; adaptive 500 ms MOS ",
+        "one-way: nothing came back",
+    ] {
+        assert!(text.contains(wanted), "{wanted} is missing: {text}");
+    }
+    let found = json_of_file(&[&path, "--delay-ms", "20"]);
+    let part = &found["streams"][0]["parts"][0];
+    assert_eq!(number(part, "/network/run_lengths/0"), 125.0);
+    assert_eq!(number(part, "/worst_ten_seconds/measured/lost"), 125.0);
+    assert!(number(part, "/worst_ten_seconds/conversation/mos/low") < 2.0);
+    assert_eq!(number(part, "/buffers/fixed 50 ms/playout_ms"), 50.0);
+    assert_eq!(found["streams"][0]["direction"], "one-way");
+    // A call of two who speak is neither.
+    let call = json_of_file(&[capture("baresip-far.pcap").to_str().unwrap()]);
+    assert_eq!(call["streams"][0]["direction"], "both");
+    assert_eq!(call["streams"][0]["sounding"]["measured"], 0, "only its headers were captured: {call:#}");
+}
+
+#[test]
+fn a_score_that_is_too_low_has_an_exit_code_of_its_own() {
+    let desk = tempfile::tempdir().unwrap();
+    let path = desk.path().join("call.pcapng").to_str().unwrap().to_owned();
+    std::fs::write(&path, recovering(30)).unwrap();
+    let (code, words) = bad(&[&path, "--delay-ms", "20", "--fail-under-mos", "3.6"]);
+    assert_eq!(code, 3, "{words}");
+    let sentence = format!("stream 1 in {path}, 192.0.2.1:4000 -> 198.51.100.2:5000, has MOS ");
+    assert!(words.contains(&sentence) && words.contains(", below 3.6"), "{words}");
+    good(&[&path, "--delay-ms", "20", "--fail-under-mos", "1.5"]);
+    let (code, words) = bad(&["--delay-ms", "400", "--codec", "g711u", "--fail-under-mos", "4"]);
+    assert!(code == 3 && words.contains("is below 4"), "{words}");
+    assert_eq!(bad(&[&path, "--fail-under-mos", "9"]).0, 2);
+    // What has no rating is not known to be good.
+    let (code, words) = bad(&[&path, "--codec", "opus", "--fail-under-mos", "2"]);
+    assert!(code == 1 && words.contains("no stream could be rated"), "{words}");
+}
+
+#[test]
+fn prometheus_reads_what_is_written_for_it() {
+    let desk = tempfile::tempdir().unwrap();
+    let path = |name: &str| desk.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("call.pcapng"), recovering(30)).unwrap();
+    let (file, call) = (path("mos.prom"), capture("baresip-far.pcap"));
+    good(&[&path("call.pcapng"), call.to_str().unwrap(), "--delay-ms", "20", "--prometheus", &file]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    for wanted in ["guestright_mos_streams_total 3\n", "guestright_mos_score_bucket{le=\"+Inf\"} 3\n"] {
+        assert!(text.contains(wanted), "{wanted} is missing: {text}");
+    }
+    let left: Vec<_> =
+        std::fs::read_dir(desk.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "nothing is left beside it: {left:?}");
+    let mut promtool = std::process::Command::new("promtool");
+    let mut child =
+        promtool.args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let (code, words) = bad(&[&path("call.pcapng"), "--prometheus", &path("none/mos.prom")]);
+    assert!(code == 78 && words.contains("none/mos.prom"), "{words}");
 }

@@ -35,7 +35,7 @@ pub(super) enum Verdict {
 }
 
 /// Candidates in two generations: when the younger is full, the older is forgotten and the younger becomes it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Candidates {
     younger: BTreeMap<Flow, Candidate>,
     older: BTreeMap<Flow, Candidate>,

@@ -56,7 +56,7 @@ impl RoundTrip {
 type Key = (u32, u32, u32);
 
 /// Sender reports, and when they passed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Echoes {
     passed: BTreeMap<Key, Stamp>,
     order: VecDeque<Key>,

@@ -1,6 +1,7 @@
 //! What is known of a stream besides its packets.
 
 use super::{Flow, RoundTrip};
+use crate::loudness::level_dbov;
 use crate::rtcp::{Reception, VoiceMetrics};
 use crate::rtp::{RtpHeader, static_payload_type};
 use crate::sdp::{Agreements, Mapping};
@@ -10,7 +11,7 @@ use guestright_wire::rtp::Header;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One packet of a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamPacket {
     /// When it was captured.
     pub at: Stamp,
@@ -24,13 +25,18 @@ pub struct StreamPacket {
     pub timestamp: u32,
     /// Bytes behind the header, as they were on the wire; with a tag, if it is SRTP.
     pub payload: u32,
+    /// How loud it is in dBov, if it is G.711 in the clear and was captured whole.
+    pub level_dbov: Option<f64>,
 }
 
 impl StreamPacket {
-    pub(super) fn new(at: Stamp, header: &RtpHeader, length: usize) -> Self {
+    pub(super) fn new(at: Stamp, header: &RtpHeader, captured: &[u8], missing: usize) -> Self {
+        let length = captured.len() + missing;
         let Header { payload_type, marker, sequence, timestamp, .. } = header.fields;
         let payload = u32::try_from(length.saturating_sub(header.length)).unwrap_or(u32::MAX);
-        Self { at, payload_type, marker, sequence, timestamp, payload }
+        let whole = captured.get(header.length..).filter(|_| missing == 0);
+        let level_dbov = whole.and_then(|speech| level_dbov(payload_type, speech));
+        Self { at, payload_type, marker, sequence, timestamp, payload, level_dbov }
     }
 }
 

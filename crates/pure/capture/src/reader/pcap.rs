@@ -9,7 +9,7 @@ use crate::stamp::Stamp;
 
 const HEADER: usize = 24;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pcap {
     order: Order,
     /// Ticks of the second number of a time.

@@ -18,7 +18,7 @@ const INTERFACES_MAX: usize = 65_536;
 /// Longer names are cut.
 const NAME_MAX: usize = 64;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Pcapng {
     order: Option<Order>,
     interfaces: Vec<Interface>,
@@ -26,7 +26,7 @@ pub(super) struct Pcapng {
     section: usize,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Interface {
     link: LinkType,
     /// The most that was captured of a packet; 0 if there was no limit.

@@ -28,7 +28,7 @@ pub enum DeparturesError {
 type Departure = (u32, u16, Stamp);
 
 /// Reads a capture and remembers when each packet of RTP passed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Departures {
     reader: Reader,
     finder: Finder,

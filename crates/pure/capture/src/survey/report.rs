@@ -2,10 +2,15 @@
 
 use super::clock::{Clocks, clocks, true_delay};
 use super::codec::Sound;
-use super::{Seeming, Survey};
+use super::{Seeming, Survey, Watched};
 use crate::finder::{Counts, RoundTrip, StreamInfo};
+use crate::loudness::Sounding;
+use crate::reader::Reader;
 use crate::stamp::Stamp;
-use guestright_quality::{DelaySummary, Interval, Judge, Judgement, Measured, Summary};
+use guestright_quality::{
+    DelaySummary, Interval, Judge, Judgement, LabelledBuffer, LabelledLoss, Measured, Stretch, Summary,
+};
+use guestright_units::Micros;
 
 /// What was counted in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +29,8 @@ pub struct FileCounts {
     pub other: u64,
     /// Packets that were cut or damaged before their ports.
     pub damaged: u64,
+    /// Packets that whoever captured had no room for. Only a live survey knows.
+    pub own_drops: u64,
     /// Packets of a link type that is not read.
     pub unknown_link: u64,
     /// The last such link type.
@@ -63,7 +70,27 @@ pub struct StreamReport {
     pub delay: DelaySource,
     /// The stretches with one codec.
     pub parts: Vec<Part>,
+    /// How loud it is, as far as that can be known.
+    pub sounding: Sounding,
+    /// Whether both ends were there.
+    pub direction: Direction,
 }
+
+/// Whether a stream had another one in return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Both send.
+    Both,
+    /// Nothing came back while it lasted, at least where this was captured.
+    OneWay,
+    /// What came back was silence.
+    SilentReturn,
+    /// It was too short to tell.
+    TooShort,
+}
+
+/// A stream that lasted less has not been answered yet.
+const ONE_WAY_MIN: Micros = Micros(3_000_000);
 
 /// Where a delay comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -167,6 +194,30 @@ impl StreamReport {
         part.judge.judge(&self.measured(part))
     }
 
+    /// How good a part was in its worst ten seconds, if anything was expected in it.
+    pub fn worst_stretch(&self, part: &Part) -> Option<(Stretch, Judgement)> {
+        let stretch = part.summary.worst_stretch?;
+        let (assumed, stated) = self.assumed();
+        let measured = stretch.measured(assumed);
+        let has_clock = part.clock_rate.is_some();
+        let judgement = part.judge.judge(&Measured {
+            dejitter_loss: if has_clock { measured.dejitter_loss } else { 0.0 },
+            delay_assumed: stated && measured.delay_assumed,
+            ..measured
+        });
+        Some((stretch, judgement))
+    }
+
+    /// How good a part was behind each of three usual buffers. Nothing without a clock rate.
+    pub fn labelled(&self, part: &Part) -> Vec<(LabelledBuffer, LabelledLoss, Judgement)> {
+        if part.clock_rate.is_none() {
+            return Vec::new();
+        }
+        let (network, measured) = (&part.summary.network, self.measured(part));
+        let each = part.summary.labelled.iter();
+        each.map(|loss| (loss.buffer, *loss, loss.judgement(&part.judge, network, &measured))).collect()
+    }
+
     /// How good one second was.
     pub fn row_judgement(&self, part: &Part, row: &RowLine) -> Judgement {
         let (assumed, stated) = self.assumed();
@@ -188,12 +239,68 @@ impl StreamReport {
 }
 
 pub(super) fn finish(survey: Survey) -> Report {
-    let Survey { config, reader, finder, tracks, departures, counts, mut rows } = survey;
-    let mut seemings = Vec::new();
-    let mut streams = Vec::new();
-    for (index, track) in tracks.into_iter().enumerate() {
+    let Survey { reader, mut watched } = survey;
+    // Streams that were taken out leave a gap in the numbers.
+    let alive: Vec<usize> =
+        (0..watched.tracks.len()).filter(|index| watched.finder.streams()[*index].packets > 0).collect();
+    let (mut streams, mut seemings) = (Vec::new(), Vec::new());
+    for index in &alive {
+        let (mut stream, seeming) = watched.close(*index, Some(&reader));
+        let renumber = |old: usize| alive.binary_search(&old).ok();
+        stream.opposite = stream.opposite.and_then(renumber);
+        stream.copies = stream.copies.iter().copied().filter_map(renumber).collect();
+        streams.push(stream);
+        seemings.push(seeming);
+    }
+    let silent: Vec<bool> = streams.iter().map(|stream| stream.sounding.is_silence()).collect();
+    for stream in &mut streams {
+        stream.direction = stream.direction(stream.opposite.map(|opposite| silent[opposite]));
+    }
+    let clocks = correct(&mut streams, &seemings, watched.config.clock_error_ms);
+    Report {
+        streams,
+        counts: watched.counts,
+        search: watched.finder.counts(),
+        sip_messages: watched.finder.agreements().messages(),
+        rows_dropped: watched.rows.dropped,
+        clocks,
+    }
+}
+
+pub(super) fn retire(survey: &mut Survey, before: Stamp) -> Vec<StreamReport> {
+    let watched = &mut survey.watched;
+    let finder = &watched.finder;
+    let over = |index: &usize| {
+        let info = &finder.streams()[*index];
+        info.packets > 0 && info.last < before
+    };
+    let is_over = |index: &usize| over(index) && finder.opposite(*index).is_none_or(|other| over(&other));
+    let ended: Vec<usize> = (0..watched.tracks.len()).filter(is_over).collect();
+    let mut streams: Vec<StreamReport> = Vec::new();
+    for index in &ended {
+        streams.push(watched.close(*index, None).0);
+    }
+    let silent = |index: usize| {
+        let number = ended.binary_search(&index).ok()?;
+        Some(streams[number].sounding.is_silence())
+    };
+    let directions: Vec<Direction> =
+        streams.iter().map(|stream| stream.direction(stream.opposite.and_then(silent))).collect();
+    for (stream, direction) in streams.iter_mut().zip(directions) {
+        stream.direction = direction;
+    }
+    ended.iter().for_each(|index| watched.finder.retire(*index));
+    streams
+}
+
+impl Watched {
+    /// What is to be said of a stream. The direction is not known yet.
+    fn close(&mut self, index: usize, reader: Option<&Reader>) -> (StreamReport, Seeming) {
+        let Self { config, finder, tracks, departures, rows, .. } = self;
         let info = finder.streams()[index].clone();
-        let (parts, seeming, unmatched) = track.finish(&info, &config, &mut rows);
+        let track = std::mem::take(&mut tracks[index]);
+        let sounding = track.sounding;
+        let (parts, seeming, unmatched) = track.finish(&info, config, rows);
         let round_trip = finder.round_trip(index);
         let delay = match (config.delay_ms, round_trip) {
             _ if departures.is_some() && seeming.count > 0 => {
@@ -203,22 +310,38 @@ pub(super) fn finish(survey: Survey) -> Report {
             (None, Some(trip)) => DelaySource::RoundTrip(Interval::new(0.0, trip.mean.as_seconds() * 1e3)),
             (None, None) => DelaySource::Unknown,
         };
-        let interface = reader.interface_name(info.flow.interface).map(str::to_owned);
-        let name = |number: &u32| reader.interface_name(*number).map_or(number.to_string(), str::to_owned);
+        let named = |number: u32| reader.and_then(|reader| reader.interface_name(number)).map(str::to_owned);
+        let interface = named(info.flow.interface).or_else(|| self.interface.clone());
+        let name = |number: &u32| named(*number).unwrap_or_else(|| number.to_string());
         let merged =
             if info.interfaces.len() > 1 { info.interfaces.iter().map(name).collect() } else { Vec::new() };
         let (opposite, copies) = (finder.opposite(index), finder.copies(index));
-        streams.push(StreamReport { info, interface, merged, copies, opposite, round_trip, delay, parts });
-        seemings.push(seeming);
+        let direction = Direction::TooShort;
+        let stream = StreamReport {
+            info,
+            interface,
+            merged,
+            copies,
+            opposite,
+            round_trip,
+            delay,
+            parts,
+            sounding,
+            direction,
+        };
+        (stream, seeming)
     }
-    let clocks = correct(&mut streams, &seemings, config.clock_error_ms);
-    Report {
-        streams,
-        counts,
-        search: finder.counts(),
-        sip_messages: finder.agreements().messages(),
-        rows_dropped: rows.dropped,
-        clocks,
+}
+
+impl StreamReport {
+    /// `opposite`: whether the stream in the opposite direction is silent, if there is one.
+    fn direction(&self, opposite: Option<bool>) -> Direction {
+        match opposite {
+            _ if self.info.last.since(self.info.first) < ONE_WAY_MIN => Direction::TooShort,
+            None => Direction::OneWay,
+            Some(true) => Direction::SilentReturn,
+            Some(false) => Direction::Both,
+        }
     }
 }
 
@@ -279,6 +402,9 @@ impl StreamReport {
                     largest_ms: change(delay.largest_ms)?,
                 })
             });
+            if let Some(stretch) = &mut part.summary.worst_stretch {
+                stretch.delay_ms = stretch.delay_ms.and_then(&change);
+            }
         }
     }
 }

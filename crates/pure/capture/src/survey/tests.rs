@@ -347,3 +347,138 @@ fn a_picture_is_not_rated() {
     let report = call.survey(SurveyConfig::default());
     assert_eq!(report.streams[0].parts[0].sound, Sound::NoVoice { name: "H263".to_owned() });
 }
+
+/// Hands each frame of a file to a live survey; `between` is called with the number of each before it.
+fn live(file: &[u8], mut between: impl FnMut(&mut Survey, u64)) -> Survey {
+    let mut reader = Reader::new();
+    reader.feed(file);
+    reader.finish();
+    let mut survey = Survey::live(SurveyConfig::default(), "eth7");
+    let mut number = 0;
+    while let Some(frame) = reader.next().unwrap() {
+        between(&mut survey, number);
+        survey.handle_frame(&frame);
+        number += 1;
+    }
+    survey
+}
+
+#[test]
+fn what_is_seen_live_is_judged_as_in_a_file() {
+    let mut call = Call::new();
+    call.talk(20, |index| index % 17 == 3);
+    let (here, there) = (live(&call.file, |_, _| ()), call.survey(SurveyConfig::default()));
+    // A look in between changes nothing.
+    assert_eq!(here.report().streams.len(), 1);
+    let here = here.finish();
+    assert_eq!(here.streams[0].interface.as_deref(), Some("eth7"));
+    let (one, other) = (&here.streams[0], &there.streams[0]);
+    assert_eq!((&one.info, &one.parts[0].rows), (&other.info, &other.parts[0].rows));
+    assert_eq!(one.parts[0].summary, other.parts[0].summary);
+}
+
+#[test]
+fn a_gap_of_our_own_is_no_loss_and_those_before_and_after_are() {
+    let mut call = Call::new();
+    // Lost at 100 and at 600; the frames 300 to 349 we drop ourselves.
+    let lost = |index: u64| index == 100 || index == 600 || (300..350).contains(&index);
+    call.talk(20, lost);
+    let at = |index: u64| Stamp(START + index * 20_000_000);
+    // 299 frames came before the gap, without the lost one.
+    let survey = live(&call.file, |survey, number| {
+        if number == 299 {
+            survey.handle_drops(50, at(310), at(351));
+        }
+    });
+    let report = survey.finish();
+    let summary = &report.streams[0].parts[0].summary;
+    assert_eq!((summary.network.lost, summary.counts.unseen), (2, 50));
+    assert_eq!((summary.network.expected, report.counts.own_drops), (950, 50));
+    assert_eq!(summary.network.run_lengths[0], 2);
+}
+
+#[test]
+fn streams_that_ended_are_taken_out_in_pairs_and_leave_room() {
+    let mut call = Call::new();
+    for index in 0..500 {
+        let ms = index as f64 * 20.0;
+        if index < 100 {
+            call.datagram(ms, ALICE, BOB, &rtp(0, index, index * 160, 7));
+        }
+        if index < 250 {
+            call.datagram(ms + 1.0, BOB, ALICE, &rtp(0, index, index * 160, 8));
+        }
+        call.datagram(ms + 2.0, "192.0.2.9:4000", "198.51.100.9:5000", &rtp(0, index, index * 160, 9));
+    }
+    let mut survey = live(&call.file, |_, _| ());
+    let at = |seconds: u64| Stamp(START + seconds * 1_000_000_000);
+    assert!(survey.retire(at(4)).is_empty(), "Alice is silent, and Bob has spoken since");
+    let ended = survey.retire(at(9));
+    let sources: Vec<u32> = ended.iter().map(|stream| stream.info.flow.ssrc).collect();
+    assert_eq!(sources, [7, 8]);
+    // Of both all is said as if the file had ended.
+    let there = call.survey(SurveyConfig::default());
+    for (one, other) in ended.iter().zip(&there.streams) {
+        assert_eq!((one.direction, &one.parts[0].summary), (other.direction, &other.parts[0].summary));
+    }
+    let left = survey.report();
+    assert_eq!((left.streams.len(), left.streams[0].info.flow.ssrc), (1, 9));
+    assert_eq!((left.streams[0].direction, left.streams[0].opposite), (Direction::OneWay, None));
+    // Others come in their stead, and no more is remembered.
+    let mut later = Call::new();
+    for index in 0..50 {
+        later.datagram(20_000.0 + index as f64 * 20.0, ALICE, BOB, &rtp(0, index, index * 160, 10));
+    }
+    let mut reader = Reader::new();
+    reader.feed(&later.file);
+    while let Some(frame) = reader.next().unwrap() {
+        survey.handle_frame(&frame);
+    }
+    assert_eq!(survey.watched.tracks.len(), 3);
+    let sources: Vec<u32> = survey.finish().streams.iter().map(|stream| stream.info.flow.ssrc).collect();
+    assert!(sources.contains(&9) && sources.contains(&10) && sources.len() == 2, "{sources:?}");
+}
+
+#[test]
+fn one_way_calls_and_silence_are_found() {
+    let mut call = Call::new();
+    let loud = |index: u64, ssrc: u32| {
+        let mut packet = rtp(0, index, index * 160, ssrc);
+        packet[12..]
+            .iter_mut()
+            .enumerate()
+            .for_each(|(at, code)| *code = if at % 8 < 4 { 0x9a } else { 0x1a });
+        packet
+    };
+    let silent = |index: u64, ssrc: u32| {
+        let mut packet = rtp(0, index, index * 160, ssrc);
+        packet[12..].fill(0xff);
+        packet
+    };
+    for index in 0..300 {
+        let ms = index as f64 * 20.0;
+        call.datagram(ms, ALICE, BOB, &loud(index, 1));
+        call.datagram(ms + 1.0, BOB, ALICE, &silent(index, 2));
+        call.datagram(ms + 2.0, "192.0.2.3:1000", "192.0.2.4:1000", &loud(index, 3));
+        call.datagram(ms + 3.0, "192.0.2.5:1000", "192.0.2.6:1000", &loud(index, 4));
+        call.datagram(ms + 4.0, "192.0.2.6:1000", "192.0.2.5:1000", &loud(index, 5));
+        if index < 100 {
+            call.datagram(ms + 5.0, "192.0.2.7:1000", "192.0.2.8:1000", &loud(index, 6));
+        }
+    }
+    let report = call.survey(SurveyConfig::default());
+    let found: Vec<_> =
+        report.streams.iter().map(|stream| (stream.direction, stream.sounding.is_silence())).collect();
+    assert_eq!(
+        found,
+        [
+            (Direction::SilentReturn, false),
+            (Direction::Both, true),
+            (Direction::OneWay, false),
+            (Direction::Both, false),
+            (Direction::Both, false),
+            (Direction::TooShort, false),
+        ]
+    );
+    assert!((report.streams[1].sounding.longest_silence_s - 5.98).abs() < 1e-6);
+}

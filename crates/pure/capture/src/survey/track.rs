@@ -5,6 +5,8 @@ use super::clock::Seeming;
 use super::codec::{Sound, nearest_clock_rate, sound};
 use super::report::{Part, RowLine};
 use crate::finder::{StreamInfo, StreamPacket};
+use crate::loudness::Sounding;
+use crate::sdp::Mapping;
 use crate::stamp::Stamp;
 use guestright_quality::{Analyser, AnalyserConfig, BufferConfig, Interval, Packet, Row};
 use guestright_units::Micros;
@@ -17,7 +19,7 @@ const PARTS_MAX: usize = 32;
 const LEARN_MIN: usize = 50;
 
 /// How many seconds may still be kept.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RowBudget {
     left: usize,
     /// Seconds that were not kept.
@@ -37,20 +39,30 @@ impl RowBudget {
     }
 }
 
-/// A packet, and when it left, if another capture tells.
-type Packed = (StreamPacket, Option<Stamp>);
+/// A packet of the stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) packet: StreamPacket,
+    /// When it left, if another capture tells.
+    pub(super) sent: Option<Stamp>,
+    /// Whether whoever captured dropped packets since the one before.
+    pub(super) unseen: bool,
+}
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Track {
     parts: Vec<OpenPart>,
     /// Packets that wait until it is clear what they are.
-    waiting: Vec<Packed>,
+    waiting: Vec<Arrival>,
     pub(super) seeming: Seeming,
     /// Packets that the other capture did not have.
     pub(super) unmatched: u64,
+    /// When its first and its last packet were captured.
+    span: Option<(Stamp, Stamp)>,
+    pub(super) sounding: Sounding,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct OpenPart {
     payload_type: u8,
     start: Stamp,
@@ -67,42 +79,50 @@ struct OpenPart {
 }
 
 impl Track {
+    /// When its last packet was captured.
+    pub(super) fn last(&self) -> Option<Stamp> {
+        self.span.map(|span| span.1)
+    }
+
     pub(super) fn handle(
         &mut self,
-        packet: &StreamPacket,
-        sent: Option<Stamp>,
+        arrival: Arrival,
         info: &StreamInfo,
         config: &SurveyConfig,
         rows: &mut RowBudget,
     ) {
-        match sent {
+        let packet = &arrival.packet;
+        self.listen(packet, info);
+        match arrival.sent {
             Some(sent) => self.seeming.add(millis(packet.at.nanos_since(sent))),
             None => self.unmatched += 1,
         }
         match self.parts.last_mut() {
             None => {
-                self.waiting.push((*packet, sent));
+                self.waiting.push(arrival);
                 if self.ready(info, config) {
                     self.open(info, config, rows);
                 }
             }
             Some(part) if part.payload_type == packet.payload_type || !changes(packet, info, config) => {
                 // What waited were only a few packets of another type.
-                for (earlier, sent) in self.waiting.drain(..) {
-                    part.handle(&earlier, sent, info, config);
+                for earlier in self.waiting.drain(..) {
+                    part.handle(&earlier, info, config);
                 }
-                part.handle(packet, sent, info, config);
+                part.handle(&arrival, info, config);
                 part.collect(rows);
             }
             Some(part) => {
-                let other =
-                    self.waiting.first().is_some_and(|first| first.0.payload_type != packet.payload_type);
+                let other = self
+                    .waiting
+                    .first()
+                    .is_some_and(|first| first.packet.payload_type != packet.payload_type);
                 if other {
-                    for (earlier, sent) in self.waiting.drain(..) {
-                        part.handle(&earlier, sent, info, config);
+                    for earlier in self.waiting.drain(..) {
+                        part.handle(&earlier, info, config);
                     }
                 }
-                self.waiting.push((*packet, sent));
+                self.waiting.push(arrival);
                 if self.waiting.len() >= CHANGE_MIN && self.parts.len() < PARTS_MAX {
                     self.open(info, config, rows);
                 }
@@ -110,6 +130,20 @@ impl Track {
                     self.flush(info, config, rows);
                 }
             }
+        }
+    }
+
+    /// How loud it is.
+    fn listen(&mut self, packet: &StreamPacket, info: &StreamInfo) {
+        let (first, last) = *self.span.get_or_insert((packet.at, packet.at));
+        self.span = Some((first.min(packet.at), last.max(packet.at)));
+        let named = |mapping: &Mapping| mapping.name.eq_ignore_ascii_case("cn");
+        let name = info.names.get(&packet.payload_type);
+        let is_noise = name.map_or(packet.payload_type == 13, named);
+        // What is ciphered has a level that says nothing.
+        let level = packet.level_dbov.filter(|_| info.protected != Some(true));
+        if is_noise || level.is_some() {
+            self.sounding.add(packet.at.since(first).as_seconds(), level, is_noise);
         }
     }
 
@@ -142,18 +176,18 @@ impl Track {
 
     /// Makes a part of what waits.
     fn open(&mut self, info: &StreamInfo, config: &SurveyConfig, rows: &mut RowBudget) {
-        let Some(first) = self.waiting.first().map(|packed| packed.0) else { return };
+        let Some(first) = self.waiting.first().map(|packed| packed.packet) else { return };
         let payload_type = main_type(&self.waiting, info, config).unwrap_or(first.payload_type);
         let highest = self.parts.last().and_then(|part| part.highest);
         // The first to come may have overtaken others.
         let behind = |highest: u16| {
-            let steps = self.waiting.iter().map(|packed| packed.0.sequence.wrapping_sub(highest));
+            let steps = self.waiting.iter().map(|packed| packed.packet.sequence.wrapping_sub(highest));
             steps.filter(|steps| (1..1 << 15).contains(steps)).min()
         };
         let mut part = OpenPart::new(payload_type, first.at, &self.waiting, info, config);
         part.missing_before = highest.and_then(behind).map_or(0, |steps| steps - 1);
-        for (packet, sent) in self.waiting.drain(..) {
-            part.handle(&packet, sent, info, config);
+        for earlier in self.waiting.drain(..) {
+            part.handle(&earlier, info, config);
         }
         part.collect(rows);
         self.parts.push(part);
@@ -162,8 +196,8 @@ impl Track {
     /// Gives what waits to the part that is open.
     fn flush(&mut self, info: &StreamInfo, config: &SurveyConfig, rows: &mut RowBudget) {
         if let Some(part) = self.parts.last_mut() {
-            for (packet, sent) in self.waiting.drain(..) {
-                part.handle(&packet, sent, info, config);
+            for earlier in self.waiting.drain(..) {
+                part.handle(&earlier, info, config);
             }
             part.collect(rows);
         }
@@ -176,9 +210,9 @@ fn changes(packet: &StreamPacket, info: &StreamInfo, config: &SurveyConfig) -> b
 }
 
 /// The type of most packets, of those that could be a codec.
-fn main_type(packets: &[Packed], info: &StreamInfo, config: &SurveyConfig) -> Option<u8> {
+fn main_type(packets: &[Arrival], info: &StreamInfo, config: &SurveyConfig) -> Option<u8> {
     let mut counts = [0_u32; 128];
-    for (packet, _) in packets {
+    for Arrival { packet, .. } in packets {
         if changes(packet, info, config) {
             counts[usize::from(packet.payload_type & 0x7f)] += 1;
         }
@@ -191,13 +225,15 @@ impl OpenPart {
     fn new(
         payload_type: u8,
         start: Stamp,
-        packets: &[Packed],
+        packets: &[Arrival],
         info: &StreamInfo,
         config: &SurveyConfig,
     ) -> Self {
         let sound = sound(info, payload_type, config.codec);
-        let mut own =
-            packets.iter().filter(|packed| packed.0.payload_type == payload_type).map(|packed| packed.0);
+        let mut own = packets
+            .iter()
+            .filter(|packed| packed.packet.payload_type == payload_type)
+            .map(|packed| packed.packet);
         let mut guess = || {
             let (first, last) = (own.next()?, own.next_back()?);
             let nanos = last.at.0.checked_sub(first.at.0).filter(|nanos| *nanos > 200_000_000)?;
@@ -235,13 +271,11 @@ impl OpenPart {
         }
     }
 
-    fn handle(
-        &mut self,
-        packet: &StreamPacket,
-        sent: Option<Stamp>,
-        info: &StreamInfo,
-        config: &SurveyConfig,
-    ) {
+    fn handle(&mut self, arrival: &Arrival, info: &StreamInfo, config: &SurveyConfig) {
+        let Arrival { packet, sent, unseen } = arrival;
+        if *unseen {
+            self.analyser.expect_unseen();
+        }
         let same_clock = packet.payload_type == self.payload_type
             || sound(info, packet.payload_type, config.codec) == Sound::ComfortNoise;
         let clock_rate = u64::from(self.clock_rate.unwrap_or(8_000));

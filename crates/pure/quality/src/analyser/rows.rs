@@ -29,6 +29,8 @@ pub struct Row {
     pub network: Loss,
     /// Losses at the ear: the network's, and what the buffer discards.
     pub playout: Loss,
+    /// Runs of packets not heard that began in this time. One that goes on over its end counts once.
+    pub runs_begun: u64,
     /// Jitter; RFC 3550's is the running estimate at the end of this time.
     pub jitter: Jitter,
     /// Mean one-way delay of the network in ms; `None` if packets carry none.
@@ -54,6 +56,7 @@ pub(super) struct RowSums {
     pub(super) overflow: u64,
     pub(super) network: LossPattern,
     pub(super) playout: LossPattern,
+    pub(super) runs_begun: u64,
     pub(super) delay: DelayMeter,
     /// Known once the next row has begun.
     pub(super) jitter: Option<Jitter>,
@@ -68,6 +71,7 @@ impl RowSums {
             overflow: 0,
             network: LossPattern::default(),
             playout: LossPattern::default(),
+            runs_begun: 0,
             delay: DelayMeter::default(),
             jitter: None,
         }
@@ -98,6 +102,7 @@ pub(super) fn row(
         overflow: sums.overflow,
         network,
         playout,
+        runs_begun: sums.runs_begun,
         jitter: sums.jitter.unwrap_or_default(),
         delay_ms,
         judgement: judge.judge(&measured),

@@ -2,13 +2,14 @@
 
 use serde::Serialize;
 
-use super::Analyser;
 use super::rows::{WorstRow, measured};
+use super::{Analyser, Stretch};
 use crate::codec::Codec;
 use crate::delay::DelaySummary;
 use crate::interval::Interval;
 use crate::jitter::Jitter;
 use crate::judge::{Judgement, Measured};
+use crate::labelled::LabelledLoss;
 use crate::loss::{Loss, ratio};
 
 /// What became of the packets of one stream.
@@ -36,6 +37,8 @@ pub struct Counts {
     pub late: u64,
     /// Packets that came when the dejitter buffer was full.
     pub overflow: u64,
+    /// Packets that are missing where whoever watches dropped some: nobody knows whether the network lost them too.
+    pub unseen: u64,
     /// Rows that nobody fetched in time.
     pub rows_dropped: u64,
 }
@@ -82,6 +85,10 @@ pub struct Summary {
     pub mean_row_mos: Option<Interval>,
     /// The second that was worst; `None` if no second has a score.
     pub worst_row: Option<WorstRow>,
+    /// The ten seconds in which losses impaired it most; shorter if the stream was. `None`: nothing was expected.
+    pub worst_stretch: Option<Stretch>,
+    /// What it lost behind each of three usual buffers.
+    pub labelled: [LabelledLoss; 3],
 }
 
 impl Summary {
@@ -114,6 +121,8 @@ pub(super) fn summarise(analyser: &Analyser) -> Summary {
         judgement: analyser.judge().judge(&measured),
         mean_row_mos: analyser.worst.mean(),
         worst_row: analyser.worst.worst(),
+        worst_stretch: analyser.worst_stretch.worst(analyser.config.codec),
+        labelled: analyser.labelled.losses(),
     }
 }
 

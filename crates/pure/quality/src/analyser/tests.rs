@@ -340,3 +340,90 @@ proptest! {
         prop_assert_eq!(summary.network.expected, 200);
     }
 }
+
+#[test]
+fn the_worst_ten_seconds_are_those_with_the_losses() {
+    // From second 23 to 28 every fourth packet is lost, in second 40 one.
+    let lost = |n: u64| (23 * 50..28 * 50).contains(&n) && n % 4 == 1 || n == 40 * 50;
+    let (_, summary) = analyse((0..60 * 50).filter(|n| !lost(*n)).map(|n| packet(n, 30_000)));
+    let worst = summary.worst_stretch.unwrap();
+    assert!((18.0..=23.0).contains(&worst.start_s), "{worst:?}");
+    assert_eq!((worst.length_s, worst.expected), (10.0, 500));
+    assert!((62..=63).contains(&worst.lost), "{worst:?}");
+    let ratio = worst.burst_ratio.unwrap();
+    assert!((0.8..1.0).contains(&ratio), "single losses: {ratio}");
+    let delay = worst.delay_ms.unwrap();
+    assert!((delay.low - 30.0).abs() < 1e-9);
+}
+
+#[test]
+fn an_outage_over_the_border_of_two_seconds_is_one_run_in_the_worst_stretch() {
+    let (_, summary) = analyse((0..1_000).filter(|n| !(520..580).contains(n)).map(|n| packet(n, 30_000)));
+    let worst = summary.worst_stretch.unwrap();
+    assert_eq!((worst.lost, worst.unplayed), (60, 60));
+    assert_eq!(worst.burst_ratio, Some(60.0 * (1.0 - 60.0 / worst.expected as f64)));
+    assert_eq!(summary.network.run_lengths, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+}
+
+#[test]
+fn a_stream_shorter_than_ten_seconds_is_its_own_worst_stretch() {
+    let (_, summary) = analyse((0..150).filter(|n| *n != 70).map(|n| packet(n, 30_000)));
+    let worst = summary.worst_stretch.unwrap();
+    assert_eq!((worst.start_s, worst.length_s, worst.expected, worst.lost), (0.0, 3.0, 150, 1));
+    assert_eq!(analyse([]).1.worst_stretch, None);
+}
+
+#[test]
+fn what_the_watcher_dropped_is_no_loss_of_the_network() {
+    let mut analyser = Analyser::new(AnalyserConfig::new(Codec::G729a));
+    // The network loses two at 50; at 120 the watcher misses twenty.
+    let missing = |n: &u64| (50..52).contains(n) || (100..120).contains(n);
+    for n in (0..300).filter(|n| !missing(n)) {
+        if n == 120 {
+            analyser.expect_unseen();
+        }
+        analyser.handle_packet(&packet(n, 30_000));
+    }
+    analyser.finish();
+    let summary = analyser.summary();
+    assert_eq!((summary.network.expected, summary.network.lost, summary.counts.unseen), (280, 2, 20));
+    assert_eq!((summary.playout.lost, summary.labelled[0].playout.expected), (2, 280));
+    assert_eq!(summary.worst_stretch.unwrap().expected, 280);
+}
+
+#[test]
+fn a_packet_that_was_expected_unseen_and_comes_after_all_counts() {
+    let mut analyser = Analyser::new(AnalyserConfig::new(Codec::G729a));
+    for n in [0, 1, 2, 5, 4, 6, 7] {
+        if n == 5 {
+            analyser.expect_unseen();
+        }
+        let arrival = packet(5, 30_000).arrival;
+        analyser.handle_packet(&Packet { arrival, ..packet(n, 30_000) });
+    }
+    analyser.finish();
+    let summary = analyser.summary();
+    assert_eq!((summary.counts.received, summary.counts.unseen, summary.network.lost), (7, 1, 0));
+}
+
+#[test]
+fn three_buffers_judge_one_jitter_each_in_its_way() {
+    // Every tenth packet takes 100 ms longer.
+    let mut packets: Vec<Packet> =
+        (0..3_000).map(|n| packet(n, if n % 10 == 9 { 130_000 } else { 30_000 })).collect();
+    packets.sort_by_key(|packet| packet.arrival);
+    let (_, summary) = analyse(packets);
+    let [short, long, adaptive] = summary.labelled;
+    assert_eq!((short.playout.lost, short.playout_ms), (300, 50.0));
+    assert_eq!((long.playout.lost, long.playout_ms), (0, 200.0));
+    assert!(adaptive.playout.lost < 30 && adaptive.playout_ms < 150.0, "{adaptive:?}");
+    assert_eq!(adaptive.buffer.label(), "adaptive 500 ms");
+    let judge = Judge::paper_a(Codec::G729a);
+    let measured = summary.measured(None);
+    let mos = |loss: &crate::LabelledLoss| {
+        loss.judgement(&judge, &summary.network, &measured).conversation.unwrap().mos.low
+    };
+    assert!(mos(&short) < 3.0, "a tenth is late: {}", mos(&short));
+    assert!(mos(&adaptive) > mos(&short) + 0.5, "{}", mos(&adaptive));
+    assert!(mos(&long) > mos(&short), "no loss, but 170 ms more");
+}

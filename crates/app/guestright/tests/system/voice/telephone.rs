@@ -152,7 +152,7 @@ impl Scores {
         let more = ["--codec", "g711u-plc", "--buffer-ms", BUFFER_MS, "--json"];
         let judged: Value =
             serde_json::from_str(&succeeded(&exchange.town.run(&[&arguments[..], &more].concat()))).unwrap();
-        let streams = judged["streams"].as_array().unwrap_or_else(|| panic!("{judged}"));
+        let streams = judged["files"][0]["streams"].as_array().unwrap_or_else(|| panic!("{judged}"));
         assert_eq!(streams.len(), 2, "one each way: {judged}");
         // Members have the same address in their tunnels here; what came, came from the home.
         let came = |stream: &&Value| stream["from"].as_str().unwrap().starts_with("10.73.5.1:");

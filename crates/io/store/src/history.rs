@@ -1,7 +1,7 @@
 //! What came when: for whoever goes through a home's past.
 
 use crate::credit;
-use crate::{Store, StoreError, marker, schema};
+use crate::{StoreError, marker, schema};
 use guestright_credit::{Hold, HoldId};
 use guestright_identity::MemberId;
 use guestright_receipt::{SessionKey, UncheckedReceipt};
@@ -22,37 +22,6 @@ pub struct Arrival {
     pub consumer: TeamId,
     pub weight: Bytes,
     pub on_holds: Bytes,
-}
-
-impl Store {
-    /// At most `max` sessions in the order in which they became known, those after this number.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub fn arrivals_after(&self, after: i64, max: usize) -> Result<Vec<Arrival>, StoreError> {
-        arrivals_after(&self.connection, &self.path, after, max)
-    }
-
-    /// The number of the session that became known last; 0 if there is none.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub fn last_arrival(&self) -> Result<i64, StoreError> {
-        last_arrival(&self.connection, &self.path)
-    }
-
-    /// At most `max` of the holds that are settled, in the order of their names, those after this name. What was paid is remembered for
-    /// a month, others for some days.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub fn settled_holds_after(
-        &self,
-        after: Option<HoldId>,
-        max: usize,
-    ) -> Result<Vec<(HoldId, Hold)>, StoreError> {
-        credit::settled_after(&self.connection, &self.path, after, max)
-    }
 }
 
 /// A store that no program has open, to be looked into for a moment. Nothing in it is changed, not even brought up to date.
@@ -87,7 +56,7 @@ impl ClosedStore {
         Ok(Self { connection, path: path.to_owned() })
     }
 
-    /// As [`Store::arrivals_after`].
+    /// As [`crate::Store::arrivals_after`].
     ///
     /// # Errors
     /// [`StoreError`].
@@ -95,7 +64,7 @@ impl ClosedStore {
         arrivals_after(&self.connection, &self.path, after, max)
     }
 
-    /// As [`Store::last_arrival`].
+    /// As [`crate::Store::last_arrival`].
     ///
     /// # Errors
     /// [`StoreError`].
@@ -103,7 +72,7 @@ impl ClosedStore {
         last_arrival(&self.connection, &self.path)
     }
 
-    /// As [`Store::settled_holds_after`].
+    /// As [`crate::Store::settled_holds_after`].
     ///
     /// # Errors
     /// [`StoreError`].
@@ -116,13 +85,13 @@ impl ClosedStore {
     }
 }
 
-fn last_arrival(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
+pub(crate) fn last_arrival(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
     let last = connection.query_row("SELECT max(id) FROM receipt", [], |row| row.get::<_, Option<i64>>(0));
     let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "find the latest receipt", &error);
     last.map(Option::unwrap_or_default).map_err(fail)
 }
 
-fn arrivals_after(
+pub(crate) fn arrivals_after(
     connection: &Connection,
     path: &Path,
     after: i64,

@@ -53,7 +53,7 @@ fn replay(state: &Path, other: &Config, since: UnixSeconds) -> Report {
     run(Settings { state, team, in_force, other, since }, |_, _| Ok(())).unwrap()
 }
 
-/// Ten guests of 50 MB, an hour apart.
+/// Ten guests with 20 MB each, an hour apart.
 fn ten_guests() -> (TempDir, PathBuf) {
     let (state, path, mut store) = store(1_000);
     let mut rng = StdRng::seed_from_u64(1);

@@ -21,7 +21,7 @@ impl Draw {
             if probability == PerMille(0) { PerMille::WHOLE } else { probability.min(PerMille::WHOLE) };
         // 2^32 numbers stand for the whole.
         let below = (u64::from(most.0) << 32) / 1_000;
-        let drawn = u128::from(scatter(session)) * u128::from(below) >> 64;
+        let drawn = (u128::from(scatter(session)) * u128::from(below)) >> 64;
         Self(u32::try_from(drawn).unwrap_or(u32::MAX))
     }
 }

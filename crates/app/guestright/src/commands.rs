@@ -10,6 +10,8 @@ mod validity;
 
 // Those of `computer`.
 #[cfg(feature = "computer")]
+mod ask;
+#[cfg(feature = "computer")]
 mod call;
 #[cfg(feature = "computer")]
 mod demo;

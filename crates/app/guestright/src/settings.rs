@@ -8,6 +8,8 @@ mod dynamic_dns;
 mod home_phones;
 mod ikev2;
 mod links;
+#[cfg(feature = "computer")]
+mod policy_file;
 mod reread;
 mod source;
 mod splash;
@@ -27,6 +29,8 @@ pub(crate) use guestright_cli::files::beside;
 pub(crate) use home_phones::HomePhonesSettings;
 pub(crate) use ikev2::{Ikev2Settings, L2tpSettings};
 pub(crate) use links::LinksSettings;
+#[cfg(feature = "computer")]
+pub(crate) use policy_file::PolicyFile;
 pub(crate) use reread::SettingsFile;
 pub(crate) use source::Source;
 pub(crate) use splash::SplashSettings;

@@ -3,9 +3,9 @@
 mod row;
 
 use crate::StoreError;
-use guestright_credit::{AllowanceState, Change, Kept, Write};
+use guestright_credit::{AllowanceState, Change, Hold, HoldId, Kept, Write};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
-use rusqlite::{Connection, Transaction};
+use rusqlite::{Connection, Transaction, params};
 use std::path::Path;
 
 /// What is kept of a home's credit.
@@ -57,6 +57,28 @@ impl Tables<'_> {
         let marks = self.rows(&row::MARKS, row::mark)?;
         Ok(marks.into_iter().find(|(kept, ..)| kept == name).map(|(_, value, at)| (value, at)))
     }
+}
+
+/// What [`Store::settled_holds_after`](crate::Store::settled_holds_after) gives.
+pub(crate) fn settled_after(
+    connection: &Connection,
+    path: &Path,
+    after: Option<HoldId>,
+    max: usize,
+) -> Result<Vec<(HoldId, Hold)>, StoreError> {
+    let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "read the holds", &error);
+    let damaged = |reason| StoreError::damaged(path, reason);
+    let mut statement = connection.prepare_cached(row::SETTLED_HOLDS.sql).map_err(fail)?;
+    // Before all others: no name is shorter.
+    let after = after.map_or(Vec::new(), |id| id.0.to_vec());
+    let mut rows = statement.query(params![after, i64::try_from(max).unwrap_or(i64::MAX)]).map_err(fail)?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next().map_err(fail)? {
+        row::SETTLED_HOLDS.check(row).map_err(fail)?.map_err(damaged)?;
+        let hold = row::hold(row).map_err(fail)?.map_err(damaged)?;
+        all.push((HoldId(row.get(0).map_err(fail)?), hold));
+    }
+    Ok(all)
 }
 
 /// Keeps changes, within a transaction, in their order.

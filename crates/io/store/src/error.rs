@@ -39,6 +39,9 @@ pub enum StoreError {
         /// The newest format that we know.
         want: i64,
     },
+    /// An earlier version of this program wrote it, and nothing but looking was wanted.
+    #[error("the receipt store {} is of an earlier version; start the home once, which brings it up to date", path.display())]
+    Older { path: PathBuf },
     /// The file is damaged.
     #[error(
         "the receipt store {} is damaged: {reason}; keep a copy, move it away, and the receipts \

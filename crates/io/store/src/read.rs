@@ -2,8 +2,10 @@
 
 use crate::credit::{self, KeptCredit};
 use crate::hints::{self, HintQuery};
+use crate::history::{self, Arrival};
 use crate::own::{self, FirstHand};
 use crate::{Edge, Store, StoreError, put};
+use guestright_credit::{Hold, HoldId};
 use guestright_identity::{Certificate, CertificateRef, MemberId};
 use guestright_receipt::{Receipt, SessionKey};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
@@ -248,6 +250,35 @@ impl Store {
             rows.collect()
         };
         find().map_err(self.fail("read receipts in their order"))
+    }
+
+    /// At most `max` sessions in the order in which they became known, those after this number.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn arrivals_after(&self, after: i64, max: usize) -> Result<Vec<Arrival>, StoreError> {
+        history::arrivals_after(&self.connection, &self.path, after, max)
+    }
+
+    /// The number of the session that became known last; 0 if there is none.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn last_arrival(&self) -> Result<i64, StoreError> {
+        history::last_arrival(&self.connection, &self.path)
+    }
+
+    /// At most `max` of the holds that are settled, in the order of their names, those after this name. What was paid is remembered for
+    /// a month, others for some days.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn settled_holds_after(
+        &self,
+        after: Option<HoldId>,
+        max: usize,
+    ) -> Result<Vec<(HoldId, Hold)>, StoreError> {
+        credit::settled_after(&self.connection, &self.path, after, max)
     }
 
     /// A number that was kept under a name.

@@ -149,7 +149,7 @@ pub(crate) fn prepare(connection: &mut Connection, path: &Path, cache_kib: u64) 
 }
 
 /// The file's format; 0 for an empty file.
-fn recognise(connection: &Connection, path: &Path) -> Result<usize, StoreError> {
+pub(crate) fn recognise(connection: &Connection, path: &Path) -> Result<usize, StoreError> {
     let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "read the header", &error);
     let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(fail);
     let application = number("PRAGMA application_id")?;

@@ -153,21 +153,23 @@ impl Accounts {
         self.get(team).allowance_debt.saturating_sub(debt)
     }
 
-    pub(crate) fn hold(&mut self, team: TeamId, amount: Bytes) {
+    /// So much is reserved on what we owe the team.
+    pub fn hold(&mut self, team: TeamId, amount: Bytes) {
         self.change(team, |account| account.held = account.held.saturating_add(amount));
     }
 
-    pub(crate) fn release(&mut self, team: TeamId, amount: Bytes) {
+    /// It is no longer.
+    pub fn release(&mut self, team: TeamId, amount: Bytes) {
         self.change(team, |account| account.held = account.held.saturating_sub(amount));
     }
 
     /// A commit used so much of what we owe the team.
-    pub(crate) fn debit(&mut self, team: TeamId, bytes: Bytes) {
+    pub fn debit(&mut self, team: TeamId, bytes: Bytes) {
         self.change(team, |account| account.owed = account.owed.saturating_sub(signed(bytes.0)));
     }
 
     /// A commit makes us owe the team so much more.
-    pub(crate) fn credit(&mut self, team: TeamId, bytes: Bytes) {
+    pub fn credit(&mut self, team: TeamId, bytes: Bytes) {
         self.change(team, |account| account.credit(bytes.0));
     }
 

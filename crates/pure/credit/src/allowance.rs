@@ -77,8 +77,7 @@ impl Allowance {
     ///
     /// If a state comes with it, it has to be durable before the slice is used.
     pub fn take(&mut self, want: Bytes, now: Time) -> (Bytes, Option<AllowanceState>) {
-        let left = self.left(now).0;
-        let slice = want.0.min((left / 2).max(SLICE_MIN)).min(left);
+        let Bytes(slice) = self.next_slice(want, now);
         if slice <= self.ahead {
             self.ahead -= slice;
             return (Bytes(slice), None);
@@ -87,6 +86,12 @@ impl Allowance {
         self.state.left.0 -= written;
         self.ahead = self.ahead + written - slice;
         (Bytes(slice), Some(self.state))
+    }
+
+    /// What [`take`](Self::take) would take.
+    pub fn next_slice(&mut self, want: Bytes, now: Time) -> Bytes {
+        let left = self.left(now).0;
+        Bytes(want.0.min((left / 2).max(SLICE_MIN)).min(left))
     }
 
     /// Puts back what of a slice was not used.

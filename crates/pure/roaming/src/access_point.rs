@@ -174,6 +174,25 @@ struct Ruling {
     reason: String,
 }
 
+impl Ruling {
+    fn no(reason: &str) -> Self {
+        Self { grant: None, volume: None, valid_for_seconds: 0, reason: reason.to_owned() }
+    }
+}
+
+/// Whoever wants to know while the team server cannot be asked learns this.
+const AWAY: &str =
+    "the household's home cannot be asked at the moment; this access point serves a little without it";
+
+/// Somebody who wants to know whether it would be served.
+struct Asking {
+    address: Address,
+    path: Path,
+    certificate: Certificate,
+    reference: Reference,
+    holds: bool,
+}
+
 /// An access point of a team.
 ///
 /// After every call that goes in ([`new`](Self::new), [`restore`](Self::restore), `handle_*`, [`shut_down`](Self::shut_down)),
@@ -305,6 +324,14 @@ impl AccessPoint {
                 self.handle_conn(Application { address, path, certificate, nonce, holds, bundle }, now);
             }
             Ok(Message::Rcpt { bundle, .. }) => self.handle_receipt(address, path, &bundle, now),
+            Ok(Message::Quer { reference, certificate, request: Bytes(0), session: None, holds, .. })
+                if address.home.is_none() =>
+            {
+                self.handle_asking(
+                    Asking { address, path, certificate: *certificate, reference, holds },
+                    now,
+                );
+            }
             Ok(Message::Erro { code: Code::Closed, .. }) if self.sessions.contains(address) => {
                 if address.home.is_some() {
                     // It is its home that will sign no more. Perhaps it is a member no more.
@@ -709,7 +736,41 @@ impl AccessPoint {
         }
         let Application { certificate, bundle, holds, .. } = application;
         let until = now + self.config.decision_timeout;
-        self.ask(Question { address, path, certificate, nonce: Some(nonce), holds, until }, bundle, now);
+        self.ask(
+            Question { address, path, certificate, nonce: Some(nonce), holds, asks: None, until },
+            bundle,
+            now,
+        );
+    }
+
+    /// Somebody wants to know whether it would be served. It gets an answer and nothing else, whoever's the certificate is: it
+    /// has proved no key. What it shows is not looked at.
+    fn handle_asking(&mut self, asking: Asking, now: Time) {
+        let Asking { address, path, certificate, reference, holds } = asking;
+        let refused = self
+            .check_certificate(&certificate, now)
+            .and_then(|()| self.check_station(address, &certificate));
+        if let Err(refusal) = refused {
+            return self.output.refuse(address, path, refusal);
+        }
+        if self.questions.is_asked(address, reference) {
+            return; // Sent again; the answer is on its way.
+        }
+        if self.questions.is_too_soon(address, self.config.question_gap, now) {
+            return self.output.count("too-soon"); // It asks again by itself.
+        }
+        if self.sessions.get(address).is_none() && self.sessions.is_full(self.config.sessions_max) {
+            return self.answer_asking(path, reference, Ruling::no("all places are taken"));
+        }
+        let (nonce, asks, until) = (None, Some(reference), now + self.config.decision_timeout);
+        let question = Question { address, path, certificate, nonce, holds, asks, until };
+        self.ask(question, Bundle::default(), now);
+    }
+
+    fn answer_asking(&mut self, path: Path, reference: Reference, ruling: Ruling) {
+        let Ruling { grant, volume, valid_for_seconds: valid_for, reason } = ruling;
+        let answer = Message::Qrsp { reference, grant, volume, valid_for, reason, home: None, ind: None };
+        self.output.reply(path, &answer);
     }
 
     /// Whether a home that was contacted again asks for service as if for the first time: it was started anew, and nobody
@@ -784,14 +845,15 @@ impl AccessPoint {
         let quer = Message::Quer {
             reference,
             certificate: Box::new(question.certificate.clone()),
-            request: self.config.request,
+            request: if question.asks.is_some() { Bytes(0) } else { self.config.request },
             session: None,
             holds: question.holds,
             bundle,
         };
-        match question.nonce {
-            Some(_) => self.output.ask_home(&quer),
-            None => self.output.send_home(&quer),
+        if question.nonce.is_some() || question.asks.is_some() {
+            self.output.ask_home(&quer);
+        } else {
+            self.output.send_home(&quer);
         }
         self.questions.add(reference, question, self.config.pending_max, self.config.question_gap, now);
     }
@@ -804,6 +866,20 @@ impl AccessPoint {
         };
         let (address, path) = (question.address, question.path);
         let own = self.certificate.team_id();
+        if let Some(asks) = question.asks {
+            let decision = self.away.decide(&question.certificate, own, self.config.when_home_is_away, now);
+            self.questions.remove(reference);
+            let reason = match decision {
+                Ok(_) => AWAY,
+                Err(denied) => denied.reason(),
+            };
+            let ruling = Ruling {
+                grant: decision.ok(),
+                valid_for_seconds: DECIDED_ALONE_SECONDS,
+                ..Ruling::no(reason)
+            };
+            return self.answer_asking(path, asks, ruling);
+        }
         let (decision, answered) = match self.sessions.get(address) {
             Some(session) if now < session.answered_until => (Ok(session.class), true),
             Some(session) if !self.away.is_used_up() => (Ok(session.class), false),
@@ -830,6 +906,11 @@ impl AccessPoint {
         let Some(question) = self.questions.get(reference) else {
             return;
         };
+        if let Some(asks) = question.asks {
+            let path = question.path;
+            self.questions.remove(reference);
+            return self.answer_asking(path, asks, ruling);
+        }
         let address = question.address;
         self.away.answered(&question.certificate, ruling.grant, now);
         let until = now + Micros::from_seconds(ruling.valid_for_seconds.max(1).into());
@@ -1105,8 +1186,15 @@ impl AccessPoint {
                 session.decided_until = now + self.config.decision_timeout + self.config.decision_timeout;
                 let (path, certificate) = (session.path, session.shown.clone());
                 let until = now + self.config.decision_timeout;
-                let question =
-                    Question { address, path, certificate, nonce: None, holds: session.holds, until };
+                let question = Question {
+                    address,
+                    path,
+                    certificate,
+                    nonce: None,
+                    holds: session.holds,
+                    asks: None,
+                    until,
+                };
                 self.ask(question, Bundle::default(), now);
             }
             _ => {}

@@ -16,7 +16,7 @@ use crate::control::{self, Question};
 use crate::listen::Acceptor;
 use crate::log_pace::LogPace;
 use crate::reload::{self, Fresh, Reload};
-use crate::{Probes, QUESTIONS_MAX, Requests, Stop, export, private, renewal};
+use crate::{Probes, QUESTIONS_MAX, Requests, Stop, export, history, private, renewal};
 use credit::Keeper;
 use delegates::{Delegates, Lookup, News, SHOWN_AGE_MAX, SHOWN_MAX};
 use gateway::Gateway;
@@ -564,6 +564,7 @@ impl Loop {
             }
             Some((export::QUESTION, after)) => export::answer(&self.store, after, reply),
             None if question == export::QUESTION => export::answer(&self.store, "", reply),
+            Some((history::QUESTION, words)) => history::answer(&self.store, self.team, words, reply),
             Some(("why", team)) => drop(reply.send(self.why(team))),
             Some(("sponsor", words)) => drop(reply.send(self.sponsor(words))),
             Some(("phone", words)) => {
@@ -575,7 +576,7 @@ impl Loop {
             None if question == "accounts" => drop(reply.send(self.accounts())),
             None if question == "stop" => drop(reply.send(json!({ "stopping": true }))),
             _ => drop(
-                reply.send(json!({ "error": "the questions are: status, accounts, why TEAM, sponsor TEAM BYTES, phone …, backup, export, reload, stop" })),
+                reply.send(json!({ "error": "the questions are: status, accounts, why TEAM, sponsor TEAM BYTES, phone …, backup, export, history …, reload, stop" })),
             ),
         }
     }

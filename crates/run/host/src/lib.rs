@@ -14,6 +14,7 @@ pub mod daemon;
 pub mod examine;
 pub mod export;
 pub mod gateway_files;
+pub mod history;
 pub mod home;
 mod home_address;
 mod home_channel;

@@ -1,5 +1,6 @@
 //! The loop around the visitor's machine: one session after the other, and the way home behind them.
 
+mod ask;
 pub mod background;
 pub mod browser;
 pub mod install;
@@ -20,6 +21,7 @@ use crate::control::{self, Question};
 use crate::home_channel::{self, FromHome};
 use crate::renewal::{self, OwnCertificate};
 use crate::{QUESTIONS_MAX, Stop, private};
+pub use ask::{AskSettings, Foretold, ask};
 use guestright_channel::{Credentials, CurrentCredentials};
 use guestright_clock::Clock;
 use guestright_error::RunError;

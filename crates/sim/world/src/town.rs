@@ -7,6 +7,8 @@ mod coalition;
 mod hints;
 mod home;
 mod papers;
+#[cfg(test)]
+mod past;
 mod people;
 mod search;
 mod settings;

@@ -1,6 +1,6 @@
 //! The subcommands of a person's computer, which a household's router can do without.
 
-use super::{call, demo, lab, mos, setup, team, tunnel, up, visit};
+use super::{ask, call, demo, lab, mos, setup, team, tunnel, up, visit};
 use clap::CommandFactory as _;
 use guestright_cli::completions::{Completions, Manual};
 use guestright_cli::failure::Outcome;
@@ -18,6 +18,8 @@ pub(crate) enum Command {
     Team(team::Team),
     #[command(display_order = 6)]
     Visit(visit::Visit),
+    #[command(display_order = 6)]
+    Ask(ask::Ask),
     #[command(display_order = 7)]
     Up(up::Up),
     #[command(display_order = 8)]
@@ -48,6 +50,7 @@ impl Command {
             Self::Setup(command) => command.run(out),
             Self::Team(command) => command.run(out),
             Self::Visit(command) => command.run(out),
+            Self::Ask(command) => command.run(out),
             Self::Up(command) => command.run(log, out),
             Self::Down(command) => command.run(out),
             Self::Status(command) => command.run(out),

@@ -1,5 +1,8 @@
 //! `guestright home`: the team's home, and the gateway of its roaming members.
 
+#[cfg(feature = "computer")]
+mod simulate;
+
 use crate::commands::validity;
 use crate::gateway_files::GatewayFiles;
 use crate::loops::ServingLine;
@@ -45,6 +48,8 @@ enum HomeCommand {
     Why(Why),
     Accounts(Accounts),
     Sponsor(Sponsor),
+    #[cfg(feature = "computer")]
+    Simulate(simulate::Simulate),
     Reload(Reload),
     Off(Off),
 }
@@ -128,6 +133,7 @@ struct Why {
 const EXAMPLE: &str = "Example:
   guestright home --config home.toml
   guestright home status --config home.toml --json
+  guestright home simulate --policy other.toml --since 30d --config home.toml
   guestright home reload --config home.toml
   guestright home off --config home.toml";
 
@@ -244,6 +250,8 @@ impl Home {
                 let answer = ask(&format!("sponsor {team} {}", megabytes * 1_000_000))?;
                 print_sponsored(&answer, json, out)
             }
+            #[cfg(feature = "computer")]
+            Some(HomeCommand::Simulate(command)) => command.run(&settings, &source, out),
             Some(HomeCommand::Reload(Reload { json })) => print_reload(&ask("reload")?, json, out),
             Some(HomeCommand::Off(Off { json })) => {
                 let (what, sentence) = off(&settings, &origin, &state)?;

@@ -67,11 +67,20 @@ pub(crate) struct Visit {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Transport {
+pub(super) enum Transport {
     /// One connection
     Tcp,
     /// Datagrams
     Udp,
+}
+
+impl Transport {
+    pub(super) fn for_loop(self) -> visit::Transport {
+        match self {
+            Self::Tcp => visit::Transport::Tcp,
+            Self::Udp => visit::Transport::Udp,
+        }
+    }
 }
 
 impl Visit {
@@ -98,10 +107,7 @@ impl Visit {
             access_point: self.access_point,
             port: self.port,
             interface: self.interface,
-            transport: match self.transport {
-                Transport::Tcp => visit::Transport::Tcp,
-                Transport::Udp => visit::Transport::Udp,
-            },
+            transport: self.transport.for_loop(),
             update_every: Duration::from_secs(self.update_seconds),
             json: self.json,
             stay: None,

@@ -44,4 +44,5 @@ mod town;
 mod visit;
 mod voice;
 mod way_home;
+mod what_if;
 mod zero_install;

@@ -26,6 +26,11 @@ pub(super) const HOLDS: Select = Select {
     sql: "SELECT name, terms, consumer, debtor, provider, started, member, state, used, receipt, certificate, digest
           FROM hold ORDER BY name",
 };
+pub(super) const SETTLED_HOLDS: Select = Select {
+    kind: "hold",
+    sql: "SELECT name, terms, consumer, debtor, provider, started, member, state, used, receipt, certificate, digest
+          FROM hold WHERE used IS NOT NULL AND name > ? ORDER BY name LIMIT ?",
+};
 pub(super) const SESSIONS: Select = Select {
     kind: "session",
     sql: "SELECT provider, started, member, weight, hold, on_holds, digest

@@ -14,6 +14,8 @@ pub(super) struct Question {
     pub(super) nonce: Option<Nonce>,
     /// Whether the visitor signs receipts that name holds.
     pub(super) holds: bool,
+    /// The visitor only wants to know: its own number for the question.
+    pub(super) asks: Option<Reference>,
     /// Then it is decided without the team server.
     pub(super) until: Time,
 }
@@ -33,7 +35,8 @@ fn station(address: Address) -> Station {
 }
 
 impl Questions {
-    /// Notes a question that is asked `now`. It replaces one about the same visitor; of more than `max`, the oldest gives
+    /// Notes a question that is asked `now`. It replaces one about the same visitor, but what a visitor only wants to know
+    /// replaces nothing else; of more than `max`, the oldest gives
     /// way. For `gap` the same visitor's next question is too soon.
     pub(super) fn add(
         &mut self,
@@ -43,8 +46,8 @@ impl Questions {
         gap: Micros,
         now: Time,
     ) {
-        let address = question.address;
-        self.under_way.retain(|_, other| other.address != address);
+        let (address, only_asks) = (question.address, question.asks.is_some());
+        self.under_way.retain(|_, other| other.address != address || other.asks.is_some() != only_asks);
         while self.under_way.len() >= max.max(1) {
             self.under_way.pop_first(); // References rise, so the first is the oldest.
         }
@@ -67,6 +70,11 @@ impl Questions {
     /// Whether this very CONN is being decided.
     pub(super) fn is_under_way(&self, address: Address, nonce: Nonce) -> bool {
         self.under_way.values().any(|question| question.address == address && question.nonce == Some(nonce))
+    }
+
+    /// Whether this very question is being put to the team server.
+    pub(super) fn is_asked(&self, address: Address, asks: Reference) -> bool {
+        self.under_way.values().any(|question| question.address == address && question.asks == Some(asks))
     }
 
     /// Whether a case of this visitor's computer was put to the team server less than `gap` ago.

@@ -13,7 +13,7 @@ use guestright_credit::{
     Proof, Signed, Terms, Token, Write,
 };
 use guestright_receipt::SessionKey;
-use guestright_reciprocity::{Chain, ChainQuery, Graph, Ind, ServiceClass};
+use guestright_reciprocity::{Chain, ChainQuery, ClassBounds, Graph, Ind, ServiceClass};
 use guestright_units::{Bytes, TeamId, Time};
 use rand::CryptoRng;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -31,10 +31,23 @@ pub fn is_used_up(reason: &str) -> bool {
     reason.starts_with(USED_UP)
 }
 
+/// Of what is owed, a session that begins gets so much reserved at most (design note 0010).
+const FIRST_AMOUNT: Bytes = Bytes(8_000_000);
+
 /// How many teams a household may sponsor.
 const SPONSORED_MAX: usize = 1_024;
 /// How often chains are looked for, for one question.
 const ROUNDS_MAX: u32 = 3;
+
+/// The class of a guest for whom so much is reserved, by what its team owes us and what it asks for.
+pub fn credit_class(account: Account, reserved: Bytes, asked: Bytes, bounds: ClassBounds) -> ServiceClass {
+    if reserved == Bytes(0) {
+        return ServiceClass::Lowest;
+    }
+    let debt = account.allowance_debt.saturating_add(account.overdraft());
+    let ind = Ind::ratio(reserved.0, debt.saturating_add(asked).0);
+    bounds.class(ind).unwrap_or(ServiceClass::Lowest)
+}
 
 /// What was kept of a home's credit and allowance. For a home that begins there is nothing.
 #[derive(Clone, Debug, Default)]
@@ -212,6 +225,36 @@ impl Credit {
             return Ok(Grant { class: ServiceClass::Lowest, volume, reason });
         }
         Err(self.used_up())
+    }
+
+    /// How a visitor of the team would be served if it came now, as far as this home knows by itself. Nothing is taken.
+    pub(super) fn foretell(&mut self, consumer: TeamId, now: Time) -> Result<Grant, String> {
+        let CreditConfig { slice_first, slice_min: min, bounds, amount_max, .. } = self.config;
+        let sponsored = self.sponsored_for(consumer);
+        let owed = self.holds.accounts().spendable(consumer).min(FIRST_AMOUNT).min(amount_max);
+        let owed = if owed < Terms::AMOUNT_MIN.max(min) { Bytes(0) } else { owed };
+        let (slice, whose) = if sponsored >= min {
+            (sponsored.min(slice_first), "of what this household has for your team")
+        } else {
+            (self.allowance.next_slice(slice_first, now), "of what this household gives away")
+        };
+        let slice = if slice < min { Bytes(0) } else { slice };
+        let reason = match (slice, owed) {
+            (Bytes(0), Bytes(0)) => return Err(self.used_up()),
+            (slice, Bytes(0)) => {
+                format!("{slice} {whose} to begin with; what other households owe your team may add to it")
+            }
+            (Bytes(0), owed) => {
+                format!("{owed} to begin with of what this household owes your team, or lends it")
+            }
+            (slice, owed) => {
+                format!(
+                    "{owed} to begin with of what this household owes your team, or lends it, and {slice} {whose}"
+                )
+            }
+        };
+        let class = credit_class(self.account(consumer), owed, owed, bounds);
+        Ok(Grant { class, volume: Volume::of_allowance(slice.saturating_add(owed)), reason })
     }
 
     /// An access point asks how much more a session may take.
@@ -488,13 +531,7 @@ impl Credit {
 
     /// What is reserved over what the team owes us and asks for (economics of the papers' ratio, for priority only).
     fn class(&self, consumer: TeamId, reserved: Bytes) -> ServiceClass {
-        if reserved == Bytes(0) {
-            return ServiceClass::Lowest;
-        }
-        let account = self.account(consumer);
-        let debt = account.allowance_debt.saturating_add(account.overdraft());
-        let ind = Ind::ratio(reserved.0, debt.saturating_add(reserved).0);
-        self.config.bounds.class(ind).unwrap_or(ServiceClass::Lowest)
+        credit_class(self.account(consumer), reserved, reserved, self.config.bounds)
     }
 
     fn used_up(&self) -> String {

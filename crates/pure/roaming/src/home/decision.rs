@@ -13,6 +13,9 @@ use rand::CryptoRng;
 /// What a device that joins the Wi-Fi is assumed to consume, where a policy asks: as a visitor that has just come.
 const JOIN_REQUEST: Bytes = Bytes(1_000_000);
 
+/// What somebody learns who only asks may change as soon as somebody else is served.
+const ASKED_SECONDS: u32 = 60;
+
 /// A question, as it waits for the store.
 #[derive(Debug)]
 pub(super) struct Question {
@@ -55,6 +58,9 @@ impl TeamServer {
             };
             *self.refusals.entry("certificate").or_default() += 1;
             return self.send(question.peer, &denied);
+        }
+        if question.request == Bytes(0) {
+            return self.foretell(&question, rng, now);
         }
         if self.credit.is_some() {
             return self.begin(&question, certificate, bundle, now);
@@ -196,6 +202,41 @@ impl TeamServer {
                 self.refuse(peer, Some(reference), "busy", Code::Busy, reason());
             }
         }
+    }
+
+    /// Somebody wants to know whether it would be served: nothing is taken, reserved or remembered.
+    fn foretell(&mut self, question: &Question, rng: &mut impl CryptoRng, now: Time) {
+        let Question { peer, reference, consumer, .. } = *question;
+        let mut answer = Message::Qrsp {
+            reference,
+            grant: None,
+            ind: None,
+            valid_for: ASKED_SECONDS,
+            reason: String::new(),
+            volume: None,
+            home: None,
+        };
+        let Message::Qrsp { grant, ind, reason, volume, .. } = &mut answer else { return };
+        if consumer == self.team {
+            *grant = Some(ServiceClass::Own);
+            "a member of the own team".clone_into(reason);
+        } else if let Some(credit) = &mut self.credit {
+            match credit.foretell(consumer, now) {
+                Ok(would) => {
+                    (*grant, *volume, *reason) = (Some(would.class), Some(would.volume), would.reason)
+                }
+                Err(no) => *reason = no,
+            }
+        } else {
+            let request = Request { provider: self.team, consumer, bytes: JOIN_REQUEST };
+            let decision = self.judge.decide(&self.graph, &mut self.scratch, request, rng);
+            *grant = match decision.verdict {
+                Verdict::Granted(class) => Some(class),
+                Verdict::Refused => None,
+            };
+            (*ind, *reason) = (decision.ind.map(|ind| ind.per_mille().0), decision.reason());
+        }
+        self.send(peer, &answer);
     }
 
     fn decide(&mut self, question: &Question, rng: &mut impl CryptoRng, now: Time) {

@@ -59,7 +59,14 @@ pub(super) struct AccessNetwork {
 impl Settings {
     /// The access point and the interface to it: as given, or those of the default route.
     pub(super) fn access_network(&self) -> Result<AccessNetwork, RunError> {
-        if let (Some(access_point), Some(interface)) = (self.access_point, self.interface.clone()) {
+        AccessNetwork::find(self.access_point, self.interface.as_deref())
+    }
+}
+
+impl AccessNetwork {
+    /// As given, or those of the default route.
+    pub(super) fn find(given: Option<Ipv4Addr>, interface: Option<&str>) -> Result<Self, RunError> {
+        if let (Some(access_point), Some(interface)) = (given, interface.map(str::to_owned)) {
             return Ok(AccessNetwork { access_point, interface });
         }
         let route = guestright_portmap::default_route().map_err(|error| {
@@ -70,7 +77,7 @@ impl Settings {
                 RunError::network(error)
             }
         })?;
-        let access_point = self.access_point.unwrap_or(route.gateway);
-        Ok(AccessNetwork { access_point, interface: self.interface.clone().unwrap_or(route.interface) })
+        let access_point = given.unwrap_or(route.gateway);
+        Ok(AccessNetwork { access_point, interface: interface.map_or(route.interface, str::to_owned) })
     }
 }

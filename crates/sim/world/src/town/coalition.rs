@@ -256,7 +256,7 @@ impl World<'_> {
             }
             for &name in &self.coalition.junk {
                 match &mut self.papers {
-                    Some(papers) => papers.note(name, home, JUNK_BYTES, now),
+                    Some(papers) => papers.note(name, home, JUNK_BYTES, None, now),
                     None => {
                         let session = session(home, name, now);
                         let served =

@@ -6,11 +6,11 @@ use super::settings::{Cheat, Rule, TownSettings};
 use super::world::{Name, World};
 use guestright_engine::{Instant, Stream, Streams};
 use guestright_reciprocity::{
-    Basis, Graph, Judge, JudgeConfig, PerMille, Policy, Request, Scratch, ServiceClass, StrangerCounters,
-    Verdict,
+    Basis, Decision, Graph, JudgeConfig, PerMille, Policy, Scratch, ServiceClass, Verdict,
 };
+use guestright_replay::ByReceipts;
 use guestright_units::{Bytes, TeamId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What a made-up receipt says.
 const CLAIMED: u64 = 2_000_000_000;
@@ -24,11 +24,8 @@ struct Gave {
 
 #[derive(Clone, Debug)]
 struct PaperHome {
-    graph: Graph,
-    judge: Judge,
+    decides: ByReceipts,
     gave: BTreeMap<Name, Gave>,
-    /// Teams that it served as strangers.
-    strangers: BTreeSet<Name>,
 }
 
 #[derive(Debug)]
@@ -48,6 +45,7 @@ struct Granted {
     /// Whether somebody owed it to the guest.
     on_credit: bool,
     class: Option<ServiceClass>,
+    decision: Decision,
 }
 
 impl Papers {
@@ -61,11 +59,11 @@ impl Papers {
             Rule::Quota => Policy::Quota { bytes: Bytes(bytes(papers.quota_mb)) },
             Rule::Gmf => Policy::Gmf { gain: PerMille(papers.gain) },
         };
-        let judge = Judge::new(JudgeConfig { policy, ..JudgeConfig::default() }, StrangerCounters::default());
+        let judge = JudgeConfig { policy, ..JudgeConfig::default() };
         let home =
-            PaperHome { graph: Graph::new(), judge, gave: BTreeMap::new(), strangers: BTreeSet::new() };
+            |number| PaperHome { decides: ByReceipts::new(judge, team(number)), gave: BTreeMap::new() };
         Self {
-            homes: vec![home; settings.people.homes as usize],
+            homes: (0..settings.people.homes).map(home).collect(),
             scratch: Scratch::new(),
             chance: streams.stream("papers", 0),
             shown_max: settings.credit.shown_max,
@@ -74,37 +72,49 @@ impl Papers {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn set_home(&mut self, number: u32, decides: ByReceipts) {
+        self.homes[number as usize].decides = decides;
+    }
+
     pub(super) fn begin_day(&mut self, flood: bool) {
         for (home, index) in self.homes.iter_mut().zip(0_u32..) {
-            home.judge.decay_strangers();
+            home.decides.begin_day();
             if flood {
                 let own = |edge: &TeamId| number(*edge) == index;
                 let edges: Vec<_> = home
-                    .graph
+                    .decides
+                    .graph()
                     .edges()
                     .filter(|edge| own(&edge.consumer) || own(&edge.provider))
                     .map(|edge| (edge.consumer, edge.provider, edge.bytes))
                     .collect();
-                home.graph = Graph::from_edges(edges);
+                home.decides.set_graph(Graph::from_edges(edges));
             }
         }
     }
 
-    /// A guest took so much somewhere: both homes know.
-    pub(super) fn note(&mut self, guest: Name, provider: Name, bytes: u64, now: Instant) {
-        for index in [guest, provider] {
-            if let Some(home) = self.homes.get_mut(index as usize) {
-                home.graph.add(team(guest), team(provider), Bytes(bytes));
+    /// A guest took so much somewhere: both homes know. `decision`: by which the provider served, if it decides by anything.
+    pub(super) fn note(
+        &mut self,
+        guest: Name,
+        provider: Name,
+        bytes: u64,
+        decision: Option<&Decision>,
+        now: Instant,
+    ) {
+        if let Some(home) = self.homes.get_mut(provider as usize) {
+            match decision {
+                Some(decision) => home.decides.served(team(guest), Bytes(bytes), decision),
+                None => home.decides.learned(team(guest), team(provider), Bytes(bytes)),
             }
+        }
+        if let Some(home) = self.homes.get_mut(guest as usize) {
+            home.decides.consumed(team(provider), Bytes(bytes));
         }
         if let Some(home) = self.homes.get_mut(provider as usize) {
             let gave = home.gave.entry(guest).or_insert(Gave { bytes: 0, at: now });
             *gave = Gave { bytes: gave.bytes + bytes, at: now };
-        }
-        if let Some(home) = self.homes.get_mut(guest as usize)
-            && home.strangers.contains(&provider)
-        {
-            home.judge.stranger_returned(Bytes(bytes));
         }
     }
 
@@ -116,19 +126,22 @@ impl Papers {
         all.into_iter().take(self.shown_max).map(|(debtor, gave)| (*debtor, guest, gave.bytes)).collect()
     }
 
-    fn accept(&mut self, provider: Name, shown: &[(Name, Name, u64)]) {
-        let graph = &mut self.homes[provider as usize].graph;
+    /// Takes in what a guest shows. Says what of it is new.
+    fn accept(&mut self, provider: Name, shown: &[(Name, Name, u64)]) -> Vec<(Name, Name, u64)> {
+        let decides = &mut self.homes[provider as usize].decides;
+        let mut learned = Vec::new();
         for &(consumer, giver, bytes) in shown {
-            let (consumer, giver) = (team(consumer), team(giver));
-            let known = graph.capacity(consumer, giver).0;
-            graph.add(consumer, giver, Bytes(bytes.saturating_sub(known)));
+            let known = decides.graph().capacity(team(consumer), team(giver));
+            let new = Bytes(bytes).saturating_sub(known);
+            decides.learned(team(consumer), team(giver), new);
+            learned.push((consumer, giver, new.0));
         }
+        learned
     }
 
     fn decide(&mut self, guest: Name, provider: Name, wants: u64) -> Granted {
-        let home = &mut self.homes[provider as usize];
-        let request = Request { provider: team(provider), consumer: team(guest), bytes: self.request };
-        let decision = home.judge.decide(&home.graph, &mut self.scratch, request, &mut self.chance);
+        let decides = &self.homes[provider as usize].decides;
+        let decision = decides.decide(team(guest), self.request, &mut self.scratch, &mut self.chance);
         let class = match decision.verdict {
             Verdict::Granted(class) => Some(class),
             Verdict::Refused => None,
@@ -139,11 +152,7 @@ impl Papers {
             Some(_) if is_stranger => wants.min(self.stranger),
             Some(_) => wants,
         };
-        if is_stranger && bytes > 0 {
-            home.judge.stranger_served(Bytes(bytes));
-            home.strangers.insert(guest);
-        }
-        Granted { bytes, on_credit: !is_stranger, class }
+        Granted { bytes, on_credit: !is_stranger, class, decision }
     }
 }
 
@@ -152,13 +161,35 @@ pub(super) fn visit(world: &mut World<'_>, trip: Trip) {
     let now = world.now();
     let Some(papers) = &mut world.papers else { return };
     let shown = papers.shown(trip.guest);
-    papers.accept(trip.provider, &shown);
+    let shown = papers.accept(trip.provider, &shown);
     let granted = papers.decide(trip.guest, trip.provider, trip.wants);
+    #[cfg(test)]
+    keep_past(world, trip, &shown, granted, now);
+    let Some(papers) = &mut world.papers else { return };
     if granted.bytes > 0 {
-        papers.note(trip.guest, trip.provider, granted.bytes, now);
+        papers.note(trip.guest, trip.provider, granted.bytes, Some(&granted.decision), now);
     }
     tally(world, false, granted);
     world.tally.visited(trip.guest, trip.wants, granted.bytes, granted.class, now);
+}
+
+#[cfg(test)]
+fn keep_past(
+    world: &mut World<'_>,
+    trip: Trip,
+    learned: &[(Name, Name, u64)],
+    granted: Granted,
+    now: Instant,
+) {
+    let Trip { guest, provider, wants, .. } = trip;
+    let Granted { bytes: got, class, .. } = granted;
+    if world.past.home == Some(provider) {
+        learned.iter().for_each(|&(consumer, giver, new)| world.past.signed(consumer, giver, new, now));
+    }
+    if [guest, provider].map(Some).contains(&world.past.home) {
+        world.past.signed(guest, provider, got, now);
+    }
+    world.past.decided(provider, super::past::Decided { guest, wants, got, class });
 }
 
 /// Somebody of the coalition at an honest home, under one name after another if it is patient.
@@ -187,7 +218,7 @@ pub(super) fn attempt(world: &mut World<'_>, provider: u32, wants: u64) {
         }
         let granted = papers.decide(name, provider, wants);
         if granted.bytes > 0 {
-            papers.note(name, provider, granted.bytes, now);
+            papers.note(name, provider, granted.bytes, Some(&granted.decision), now);
         }
         tally(world, true, granted);
         world.tally.attempted(granted.bytes);
@@ -201,7 +232,7 @@ pub(super) fn attempt(world: &mut World<'_>, provider: u32, wants: u64) {
 pub(super) fn note(world: &mut World<'_>, guest: Name, provider: Name, bytes: u64) {
     let now = world.now();
     if let Some(papers) = &mut world.papers {
-        papers.note(guest, provider, bytes, now);
+        papers.note(guest, provider, bytes, None, now);
     }
 }
 

@@ -1,3 +1,5 @@
+mod replayed;
+
 use super::*;
 use guestright_credit::HoldState;
 use guestright_units::Bytes;

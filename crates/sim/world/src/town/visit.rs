@@ -11,7 +11,8 @@ use guestright_credit::{Event as HoldEvent, HoldError, HoldId, Signed, Terms};
 use guestright_engine::{Instant, Nanos};
 use guestright_identity::MemberId;
 use guestright_receipt::{HoldUse, SessionKey};
-use guestright_reciprocity::{ClassBounds, Ind, ServiceClass};
+use guestright_reciprocity::{ClassBounds, ServiceClass};
+use guestright_roaming::home::credit_class;
 use guestright_units::Bytes;
 use rand::RngExt as _;
 use std::collections::BTreeMap;
@@ -338,9 +339,8 @@ impl World<'_> {
         visit.slice -= allowance;
         if visit.class.is_none() && credit + allowance > 0 {
             let account = self.homes[visit.provider as usize].holds.accounts().get(team(visit.guest));
-            let debt = account.allowance_debt.0 + account.overdraft().0;
-            let ind = Ind::ratio(reserved, debt + grant.want);
-            visit.class = ClassBounds::default().class(ind).or(Some(ServiceClass::Lowest));
+            let (reserved, asked) = (Bytes(reserved), Bytes(grant.want));
+            visit.class = Some(credit_class(account, reserved, asked, ClassBounds::default()));
         }
         let after = nanos((credit + allowance - waiting) as f64 / line * 1e9);
         self.queue.push(now + after, Event::Served(id));
@@ -397,6 +397,10 @@ impl World<'_> {
             let used = amount.min(left);
             left -= used;
             self.asked.remove(&hold);
+            #[cfg(test)]
+            if let Some((_, kept)) = self.homes[provider as usize].holds.holds().find(|(id, _)| *id == hold) {
+                self.past.paid(session, &kept.terms, used);
+            }
             if used == 0 {
                 self.homes[provider as usize].holds.give_up(hold, now);
                 continue;
@@ -419,11 +423,21 @@ impl World<'_> {
     fn finish_visit(&mut self, id: u32) {
         let Some(visit) = self.visits.remove(&id) else { return };
         self.homes[visit.provider as usize].put_back(visit.slice);
+        #[cfg(test)]
+        self.keep_past(&visit);
         if self.is_hostile(visit.guest) {
             self.try_again(&visit);
         } else {
             let class = visit.class.filter(|_| visit.got > 0);
             self.tally.visited(visit.guest, visit.wants, visit.got, class, self.queue.now());
         }
+    }
+
+    #[cfg(test)]
+    fn keep_past(&mut self, visit: &Visit) {
+        let Visit { guest, provider, wants, got, session, .. } = *visit;
+        let class = visit.class.filter(|_| got > 0);
+        self.past.decided(provider, super::past::Decided { guest, wants, got, class });
+        self.past.visited(session, guest, got, got - visit.allowance);
     }
 }

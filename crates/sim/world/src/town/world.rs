@@ -65,6 +65,8 @@ pub(super) struct World<'a> {
     links: BTreeMap<(Name, Name), Instant>,
     network: Stream,
     end: Instant,
+    #[cfg(test)]
+    pub(super) past: super::past::Past,
 }
 
 impl<'a> World<'a> {
@@ -110,6 +112,8 @@ impl<'a> World<'a> {
             links: BTreeMap::new(),
             network: streams.stream("network", 0),
             end: Instant(u64::from(settings.people.days) * DAY.0),
+            #[cfg(test)]
+            past: super::past::Past::default(),
         }
     }
 

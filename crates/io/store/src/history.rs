@@ -1,0 +1,130 @@
+//! What came when: for whoever goes through a home's past.
+
+use crate::credit;
+use crate::{StoreError, marker, schema};
+use guestright_credit::{Hold, HoldId};
+use guestright_identity::MemberId;
+use guestright_receipt::{SessionKey, UncheckedReceipt};
+use guestright_units::{Bytes, TeamId, UnixSeconds};
+use rusqlite::{Connection, OpenFlags, params};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A session, as the receipt that counts for it says, and when it became known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Rises with each session that becomes known. A number that is missing was of a receipt that is kept no more.
+    pub number: i64,
+    /// By our own clock.
+    pub at: UnixSeconds,
+    pub session: SessionKey,
+    /// The team of the member that was served.
+    pub consumer: TeamId,
+    pub weight: Bytes,
+    pub on_holds: Bytes,
+}
+
+/// A store that no program has open, to be looked into for a moment. Nothing in it is changed, not even brought up to date.
+///
+/// Whoever wants to open the store meanwhile cannot: do not keep it.
+#[derive(Debug)]
+pub struct ClosedStore {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl ClosedStore {
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// [`StoreError`]: `InUse` where a program has it open, `Older` where none has opened it since an update.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        marker::refuse_emptied(path)?;
+        let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "look into the file", &error);
+        // Read-write, since what a killed program left in the log beside the file is not to be missed.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(fail)?;
+        connection.busy_timeout(Duration::ZERO).map_err(fail)?;
+        for (name, value) in [("locking_mode", "EXCLUSIVE"), ("query_only", "ON"), ("trusted_schema", "OFF")]
+        {
+            connection.pragma_update(None, name, value).map_err(fail)?;
+        }
+        let version = schema::recognise(&connection, path)?;
+        if version != schema::STEPS.len() {
+            return Err(StoreError::Older { path: path.to_owned() });
+        }
+        Ok(Self { connection, path: path.to_owned() })
+    }
+
+    /// As [`crate::Store::arrivals_after`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn arrivals_after(&self, after: i64, max: usize) -> Result<Vec<Arrival>, StoreError> {
+        arrivals_after(&self.connection, &self.path, after, max)
+    }
+
+    /// As [`crate::Store::last_arrival`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn last_arrival(&self) -> Result<i64, StoreError> {
+        last_arrival(&self.connection, &self.path)
+    }
+
+    /// As [`crate::Store::settled_holds_after`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn settled_holds_after(
+        &self,
+        after: Option<HoldId>,
+        max: usize,
+    ) -> Result<Vec<(HoldId, Hold)>, StoreError> {
+        credit::settled_after(&self.connection, &self.path, after, max)
+    }
+}
+
+pub(crate) fn last_arrival(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
+    let last = connection.query_row("SELECT max(id) FROM receipt", [], |row| row.get::<_, Option<i64>>(0));
+    let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "find the latest receipt", &error);
+    last.map(Option::unwrap_or_default).map_err(fail)
+}
+
+pub(crate) fn arrivals_after(
+    connection: &Connection,
+    path: &Path,
+    after: i64,
+    max: usize,
+) -> Result<Vec<Arrival>, StoreError> {
+    let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "read receipts as they came", &error);
+    let mut statement = connection
+        .prepare_cached(
+            "SELECT r.id, r.first_seen, r.provider, r.member, c.team, r.raw
+             FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate WHERE r.id > ? ORDER BY r.id LIMIT ?",
+        )
+        .map_err(fail)?;
+    let mut rows = statement.query(params![after, i64::try_from(max).unwrap_or(i64::MAX)]).map_err(fail)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next().map_err(fail)? {
+        let raw =
+            row.get_ref(5).map_err(fail)?.as_blob().map_err(|error| StoreError::damaged(path, error))?;
+        let receipt = UncheckedReceipt::parse(raw).map_err(|error| StoreError::damaged(path, error))?;
+        let read = || -> rusqlite::Result<Arrival> {
+            let (provider, member) = (TeamId(row.get(2)?), MemberId(row.get(3)?));
+            Ok(Arrival {
+                number: row.get(0)?,
+                at: UnixSeconds(row.get::<_, i64>(1)?.cast_unsigned()),
+                session: SessionKey { provider, member, started: receipt.started() },
+                consumer: TeamId(row.get(4)?),
+                weight: receipt.weight(),
+                on_holds: receipt.on_holds(),
+            })
+        };
+        found.push(read().map_err(fail)?);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests;

@@ -25,9 +25,8 @@ pub struct AccessPoint {
     pub undelivered: Count,
     /// Bytes that it may still give away while its home does not answer.
     pub left_while_away: Sum,
-    /// Messages that it has refused since it started, by its counters' names.
+    /// Messages that it has refused since it started, by its counters' names: at most 64 of them.
     #[serde(deserialize_with = "list::table_at_most::<COUNTERS_MAX, _, _, _>")]
-    #[cfg_attr(feature = "describe", schema(max_properties = 64))]
     pub refused: BTreeMap<Name, Count>,
     /// What is wrong with it, in a sentence; `null` where nothing is.
     pub trouble: Option<Sentence>,

@@ -19,9 +19,8 @@ pub struct Hour {
     pub consumed: Sum,
     /// How much of `served` was given away.
     pub allowance_used: Sum,
-    /// How many were refused, by reason: the names of `RefusedBy`, and those that a newer program knows.
+    /// How many were refused, by reason: the names of `RefusedBy`, and those that a newer program knows. At most 16.
     #[serde(deserialize_with = "list::table_at_most::<REASONS_MAX, _, _, _>")]
-    #[cfg_attr(feature = "describe", schema(max_properties = 16))]
     pub refused: BTreeMap<Name, Count>,
 }
 

@@ -15,26 +15,22 @@ pub struct IdError {
 /// A team's id, as 48 lower-case hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-#[cfg_attr(feature = "describe", derive(utoipa::ToSchema))]
-pub struct Team(
-    #[cfg_attr(
-        feature = "describe",
-        schema(value_type = String, min_length = 48, max_length = 48, pattern = "^[0-9a-f]{48}$")
-    )]
-    pub TeamId,
-);
+#[cfg_attr(
+    feature = "describe",
+    derive(utoipa::ToSchema),
+    schema(value_type = String, min_length = 48, max_length = 48, pattern = "^[0-9a-f]{48}$")
+)]
+pub struct Team(pub TeamId);
 
 /// A key's id, as 48 lower-case hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-#[cfg_attr(feature = "describe", derive(utoipa::ToSchema))]
-pub struct Key(
-    #[cfg_attr(
-        feature = "describe",
-        schema(value_type = String, min_length = 48, max_length = 48, pattern = "^[0-9a-f]{48}$")
-    )]
-    pub [u8; 24],
-);
+#[cfg_attr(
+    feature = "describe",
+    derive(utoipa::ToSchema),
+    schema(value_type = String, min_length = 48, max_length = 48, pattern = "^[0-9a-f]{48}$")
+)]
+pub struct Key(pub [u8; 24]);
 
 /// A key's id is written as a team's: [`TeamId`] reads both. Upper-case digits would be another way to write the same.
 fn parse(text: &str) -> Result<TeamId, IdError> {

@@ -6,10 +6,12 @@ use thiserror::Error;
 /// A mean opinion score, 1.00 to 4.50, in steps of a hundredth (ITU-T G.107, annex B).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
-#[cfg_attr(feature = "describe", derive(utoipa::ToSchema))]
-pub struct Mos(
-    #[cfg_attr(feature = "describe", schema(value_type = f64, minimum = 1, maximum = 4.5))] u16, // Hundredths.
-);
+#[cfg_attr(
+    feature = "describe",
+    derive(utoipa::ToSchema),
+    schema(value_type = f64, minimum = 1, maximum = 4.5)
+)]
+pub struct Mos(u16); // Hundredths.
 
 /// A number that no mean opinion score can be.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]

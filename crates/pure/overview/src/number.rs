@@ -22,10 +22,12 @@ macro_rules! numbers {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = "u64", into = "u64")]
-        #[cfg_attr(feature = "describe", derive(utoipa::ToSchema))]
-        pub struct $number(
-            #[cfg_attr(feature = "describe", schema(minimum = 0, maximum = 9_007_199_254_740_991_u64))] u64,
-        );
+        #[cfg_attr(
+            feature = "describe",
+            derive(utoipa::ToSchema),
+            schema(minimum = 0, maximum = 9007199254740991)
+        )]
+        pub struct $number(u64);
 
         impl $number {
             /// This number, or [`NUMBER_MAX`] if it is larger.

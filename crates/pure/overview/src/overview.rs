@@ -84,9 +84,9 @@ pub struct Overview {
     #[serde(deserialize_with = "list::at_most::<FINDINGS_MAX, _, _>")]
     #[cfg_attr(feature = "describe", schema(max_items = 128))]
     pub findings: Vec<Finding>,
-    /// What the household calls teams, its own among them. Others are shown by the first eight digits of their id.
+    /// What the household calls teams, its own among them. Others are shown by the first eight digits of their id. At most 1024.
     #[serde(deserialize_with = "list::table_at_most::<NAMES_MAX, _, _, _>")]
-    #[cfg_attr(feature = "describe", schema(value_type = BTreeMap<String, Name>, max_properties = 1024))]
+    #[cfg_attr(feature = "describe", schema(value_type = BTreeMap<String, Name>))]
     pub names: BTreeMap<Team, Name>,
     /// How many there are that are not shown here.
     pub left_out: LeftOut,

@@ -52,18 +52,16 @@ fn shorten(text: &str, max: usize) -> String {
 }
 
 macro_rules! texts {
-    ($($(#[$doc:meta])* $text:ident $max:literal;)*) => {$(
+    ($($(#[$doc:meta])* $text:ident $max:tt;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
-        #[cfg_attr(feature = "describe", derive(utoipa::ToSchema))]
-        pub struct $text(
-            #[cfg_attr(
-                feature = "describe",
-                schema(max_length = $max, pattern = r"^[^\p{Cc}\u202a-\u202e\u2066-\u2069]*$")
-            )]
-            String,
-        );
+        #[cfg_attr(
+            feature = "describe",
+            derive(utoipa::ToSchema),
+            schema(max_length = $max, pattern = r"^[^\p{Cc}\u202a-\u202e\u2066-\u2069]*$")
+        )]
+        pub struct $text(String);
 
         impl $text {
             /// How many characters it has at most.

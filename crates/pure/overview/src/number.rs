@@ -25,7 +25,7 @@ macro_rules! numbers {
         #[cfg_attr(
             feature = "describe",
             derive(utoipa::ToSchema),
-            schema(minimum = 0, maximum = 9007199254740991)
+            schema(minimum = 0, maximum = 9007199254740991.0)
         )]
         pub struct $number(u64);
 

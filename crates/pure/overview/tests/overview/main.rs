@@ -1,7 +1,11 @@
 //! What is written is read as the same, and nothing is read that has no bounds.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod arbitrary;
 mod largest;
+#[cfg(feature = "describe")]
+mod schema;
 
 use arbitrary::overview;
 use guestright_overview::{

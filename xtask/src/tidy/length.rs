@@ -47,7 +47,7 @@ pub(super) fn check(lengths: &[(String, usize)]) -> Result<Vec<String>> {
 }
 
 /// The lines before a module of tests. An attribute on anything else, an import say, ends nothing.
-fn lines_without_tests(content: &str) -> usize {
+pub(super) fn lines_without_tests(content: &str) -> usize {
     let lines: Vec<&str> = content.lines().collect();
     let starts_tests = |at: &usize| {
         let mut after =

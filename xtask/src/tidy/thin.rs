@@ -1,22 +1,23 @@
 //! How much code the programs' own crates have: arguments, settings, wiring and output. What decides something is a library
 //! in another room, where others can use it and tests reach it.
 
+use super::length::lines_without_tests;
+
 /// What the crates of the room `app` may have together.
 const MAX: usize = 12_000;
 
 /// A room of programs.
 const ROOM: &str = "crates/app/";
 
-/// Somebody else's playout on our traces, in real time: no part of what is installed.
-const NOT_INSTALLED: &str = "neteq-peer";
+/// What is not installed: somebody else's playout on our traces, and what tests have in common.
+const NOT_INSTALLED: [&str; 2] = ["neteq-peer", "testbed"];
 
-/// The lines of a file up to its first line for tests. Nothing for files that are not in the room.
+/// The lines of a file up to its tests. Nothing for files that are not in the room.
 pub(super) fn measure(file: &str, content: &str) -> Option<usize> {
     let mut parts = file.strip_prefix(ROOM)?.split('/');
-    let is_program = parts.next() != Some(NOT_INSTALLED) && parts.next() == Some("src");
-    let only_tests = parts.any(|part| matches!(part, "tests" | "benches" | "examples"));
-    let lines = || content.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).count();
-    (is_program && !only_tests && file.ends_with(".rs")).then(lines)
+    let is_program = !NOT_INSTALLED.contains(&parts.next()?) && parts.next() == Some("src");
+    let only_tests = parts.any(|part| matches!(part, "tests" | "tests.rs"));
+    (is_program && !only_tests && file.ends_with(".rs")).then(|| lines_without_tests(content))
 }
 
 /// What is wrong with so many lines in the whole room.
@@ -46,15 +47,14 @@ mod tests {
             "crates/app/guestright/tests/system/main.rs",
             "crates/app/guestright/src/a/tests/b.rs",
             "crates/app/guestright/src/page.html",
+            "crates/app/guestright/src/a/tests.rs",
             "crates/app/neteq-peer/src/main.rs",
+            "crates/app/testbed/src/lib.rs",
         ] {
             assert_eq!(measure(other, content), None, "{other}");
         }
-        assert_eq!(
-            measure("crates/app/cli/src/a.rs", "a\n    #[cfg(test)]\nb"),
-            Some(3),
-            "only whole items end it"
-        );
+        let import = "#[cfg(test)]\nuse a::b;\nc\n";
+        assert_eq!(measure("crates/app/cli/src/a.rs", import), Some(3), "only a module of tests ends it");
     }
 
     #[test]

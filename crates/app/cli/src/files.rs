@@ -1,11 +1,10 @@
-//! Key files with a passphrase that is asked for, state directories, and the passphrase itself.
+//! Key files with a passphrase that is asked for, and the passphrase itself.
 
 use crate::failure::Failure;
 use anyhow::{Context, anyhow};
 use guestright_channel::Credentials;
 use guestright_identity::SecretKey;
 use std::io::IsTerminal;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
@@ -139,10 +138,4 @@ impl MemberArgs {
 /// `path` as seen from the directory of the settings file.
 pub fn beside(settings: &Path, path: &Path) -> PathBuf {
     settings.parent().unwrap_or(Path::new(".")).join(path)
-}
-
-/// Makes a directory that only its owner may enter, unless it is there.
-pub fn state_directory(path: &Path) -> Result<(), Failure> {
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.with_context(|| format!("make {}", path.display())).map_err(Failure::config)
 }

@@ -1,8 +1,9 @@
 //! The clock and the entropy of this computer.
 //!
-//! Out: [`Clock::now`], which never goes back, [`seed`], which nobody can foresee, and [`thread_time`], what work costs.
+//! Out: [`Clock::now`], which never goes back, [`unix_seconds`] for what is done once, [`seed`], which nobody can foresee, and
+//! [`thread_time`], what work costs.
 
-use guestright_units::{Seed, Time};
+use guestright_units::{Seed, Time, UnixSeconds};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -139,6 +140,11 @@ fn wall() -> Duration {
 
 fn micros(since: Duration) -> Time {
     Time(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+}
+
+/// The time now, for what is done once. Who compares times that it has read keeps a [`Clock`].
+pub fn unix_seconds() -> UnixSeconds {
+    Clock::start().now().unix_seconds()
 }
 
 /// A seed from the operating system.

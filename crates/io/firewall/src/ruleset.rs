@@ -304,7 +304,9 @@ fn forward(settings: &Settings, marks: Marks) -> String {
 	}}
 
 	chain upload {{
-		ct state established,related goto upload_of_flow
+		# Counted when it began: a packet makes a flow, and the flow is confirmed when that packet leaves.
+		ct status confirmed goto upload_of_flow
+		ct state related goto upload_of_flow
 		# These would leave with the visitor's own address: only flows are translated.
 		ct state invalid counter name \"invalid\" drop
 		ct state new add @flowing {{ ip saddr ct count over {flows} }} counter name \"flood\" drop

@@ -20,11 +20,11 @@ use crate::Sandbox;
 /// Long enough for a crowded computer; nothing waits for it unless something is broken.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Between two looks at what is waited for there is at least this time, and [`LOOKING`] times what the last look took, so
+/// Between two looks at what is waited for there is at least this time, and [`PAUSE_FACTOR`] times what the last look took, so
 /// that looking leaves the processors to what is waited for: many start a program to look.
 const INTERVAL: Duration = Duration::from_millis(5);
 const INTERVAL_MAX: Duration = Duration::from_millis(200);
-const LOOKING: u32 = 4;
+const PAUSE_FACTOR: u32 = 4;
 
 /// Inside a sandbox: prepares it and says yes. Outside: runs the test of this name inside one, and says no.
 ///
@@ -84,7 +84,7 @@ pub fn until_within(patience: Duration, what: &str, mut done: impl FnMut() -> bo
 
 /// Waits for as long as there should be between a look that began at `look` and has just ended, and the next.
 pub fn pause_after(look: Instant) {
-    std::thread::sleep((look.elapsed() * LOOKING).clamp(INTERVAL, INTERVAL_MAX));
+    std::thread::sleep((look.elapsed() * PAUSE_FACTOR).clamp(INTERVAL, INTERVAL_MAX));
 }
 
 /// Waits until `got` returns what is wanted.

@@ -106,7 +106,7 @@ struct Pursuit {
     is_own: bool,
     /// Who else does, and the references of their questions.
     waiting: Vec<(TeamId, u64)>,
-    /// With how many hops it is remembered; those that are asked may hand it on once less.
+    /// How many hops the question has left; whoever is asked gets one fewer.
     tried: u64,
     to_ask: VecDeque<TeamId>,
     asked: Vec<(TeamId, u64)>,

@@ -11,8 +11,10 @@ pub enum ProfileError {
     ServerOutsideRealm { server: String, realm: String },
     #[error("{what} has {got} entries, and may have {want}")]
     TooMany { what: &'static str, got: usize, want: usize },
-    #[error("{got:?} has an apostrophe, which OpenWrt's file cannot have here")]
-    Apostrophe { got: String },
+    #[error("{what} has an apostrophe, which OpenWrt's file cannot have here")]
+    Apostrophe { what: &'static str },
+    #[error("{what} has a control character, such as a line break, which OpenWrt's file cannot have")]
+    ControlCharacter { what: &'static str },
     #[error("{what} is no DER")]
     NotDer { what: &'static str },
     #[error("the certificate ends at {ends}, which is not after {begins}, when it begins")]

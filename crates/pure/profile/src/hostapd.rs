@@ -118,22 +118,8 @@ impl AccessPoint {
         {
             return Err(ProfileError::wrong("a country", country, "two capital letters"));
         }
-        check_label("the access point's identifier", &self.radius.identifier)?;
-        // hostapd takes the rest of the line, blanks and all, and reads it as bytes.
-        let secret = self.radius.secret.expose();
-        if !(16..=128).contains(&secret.len()) || !secret.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(ProfileError::wrong(
-                "the RADIUS secret",
-                "not that",
-                "16 to 128 visible ASCII characters",
-            ));
-        }
-        let Some(passpoint) = &self.passpoint else { return Ok(()) };
-        check_name("the operator's name", &passpoint.operator)?;
-        check_domain("the team's domain", &passpoint.domain)?;
-        limit("realms", passpoint.realms.len(), REALMS_MAX)?;
-        limit("roaming consortiums", passpoint.consortiums.len(), CONSORTIUMS_MAX)?;
-        passpoint.realms.iter().try_for_each(|realm| check_domain("a realm", realm))
+        self.radius.check()?;
+        self.passpoint.as_ref().map_or(Ok(()), Passpoint::check)
     }
 }
 
@@ -165,6 +151,20 @@ impl Security {
 }
 
 impl Radius {
+    pub(crate) fn check(&self) -> Result<(), ProfileError> {
+        check_label("the access point's identifier", &self.identifier)?;
+        // hostapd takes the rest of the line, blanks and all, and reads it as bytes.
+        let secret = self.secret.expose();
+        if !(16..=128).contains(&secret.len()) || !secret.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(ProfileError::wrong(
+                "the RADIUS secret",
+                "not that",
+                "16 to 128 visible ASCII characters",
+            ));
+        }
+        Ok(())
+    }
+
     fn render(&self, out: &mut String) {
         let Self { identifier, authentication_port, accounting_port, orders_port, secret, .. } = self;
         let secret = secret.expose();
@@ -186,6 +186,14 @@ impl Radius {
 }
 
 impl Passpoint {
+    pub(crate) fn check(&self) -> Result<(), ProfileError> {
+        check_name("the operator's name", &self.operator)?;
+        check_domain("the team's domain", &self.domain)?;
+        limit("realms", self.realms.len(), REALMS_MAX)?;
+        limit("roaming consortiums", self.consortiums.len(), CONSORTIUMS_MAX)?;
+        self.realms.iter().try_for_each(|realm| check_domain("a realm", realm))
+    }
+
     fn render(&self, out: &mut String) {
         let operator = printf_quoted(&format!("{LANGUAGE}:{}", self.operator));
         // A private network that takes guests in, with the Internet behind it; a private residence; one private IPv4

@@ -3,8 +3,8 @@
 //! In: a [`Phone`], certificates and keys as bytes, and chance as a [`Seed`](guestright_units::Seed). Out: the text or the
 //! bytes of a file for each system ([`Download`] names them): [`apple::mobileconfig`], [`android::wifi_config`],
 //! [`onc::configuration`], [`supplicant::configuration`], [`network_manager::connection`], [`pkcs12::encode`]. Beside
-//! them [`hostapd::AccessPoint`] and [`openwrt::WifiInterface`], the other side of the same air; [`page::render`], the page with the buttons; and
-//! [`Links`], which lets each button be pressed once.
+//! them [`hostapd::AccessPoint`] and [`openwrt::WifiInterface`], the other side of the same air; [`page::render`], the
+//! page with the buttons; and [`Links`], which lets each button be pressed once.
 //!
 //! Invariants: the same phone and seed give the same bytes; what a [`Phone`] may hold is checked once
 //! ([`Phone::check`]), and every text that passes is read back from every file as it was, but for what a format cannot

@@ -28,7 +28,7 @@ pub struct WifiInterface {
     pub network: String,
     pub ssid: Ssid,
     pub security: Security,
-    /// Whether hostapd knows `radius_require_message_authenticator` is not asked here: nothing that is written depends on it.
+    /// `knows_message_authenticator` does not matter here: the section is the same for every version of hostapd.
     pub radius: Radius,
     /// Consortiums are left out.
     pub passpoint: Option<Passpoint>,
@@ -38,8 +38,11 @@ impl WifiInterface {
     /// The section `guestright_phones`. It holds the secret that is shared with `guestright ap`.
     ///
     /// # Errors
-    /// A value has an apostrophe, which ends it in this file.
+    /// The first thing that cannot be; or a value has an apostrophe, which ends it in this file, or a line break, which begins
+    /// another line in hostapd's.
     pub fn render(&self) -> Result<Zeroizing<String>, ProfileError> {
+        self.radius.check()?;
+        self.passpoint.as_ref().map_or(Ok(()), Passpoint::check)?;
         // Of the final length at once: what grows leaves pieces behind that nobody wipes.
         let mut section = Section(Zeroizing::new(String::with_capacity(64 * 1_024)));
         section.0.push_str("config wifi-iface 'guestright_phones'\n");
@@ -105,17 +108,21 @@ impl WifiInterface {
 struct Section(Zeroizing<String>);
 
 impl Section {
-    fn option(&mut self, name: &str, value: &str) -> Result<(), ProfileError> {
+    fn option(&mut self, name: &'static str, value: &str) -> Result<(), ProfileError> {
         self.line("option", name, value)
     }
 
-    fn list(&mut self, name: &str, value: &str) -> Result<(), ProfileError> {
+    fn list(&mut self, name: &'static str, value: &str) -> Result<(), ProfileError> {
         self.line("list", name, value)
     }
 
-    fn line(&mut self, kind: &str, name: &str, value: &str) -> Result<(), ProfileError> {
+    fn line(&mut self, kind: &str, name: &'static str, value: &str) -> Result<(), ProfileError> {
+        // By the option's name: its value may be a secret.
         if value.contains('\'') {
-            return Err(ProfileError::Apostrophe { got: value.to_owned() });
+            return Err(ProfileError::Apostrophe { what: name });
+        }
+        if value.contains(char::is_control) {
+            return Err(ProfileError::ControlCharacter { what: name });
         }
         for part in ["\t", kind, " ", name, " '", value, "'\n"] {
             self.0.push_str(part);
@@ -191,6 +198,28 @@ mod tests {
     #[test]
     fn what_would_end_a_value_is_refused() {
         let error = wifi("The Millers' house", Security::Wpa3).render().unwrap_err();
-        assert_eq!(error, ProfileError::Apostrophe { got: "eng:The Millers' house".to_owned() });
+        assert_eq!(error, ProfileError::Apostrophe { what: "iw_venue_name" });
+    }
+
+    #[test]
+    fn what_hostapd_would_read_as_another_line_is_refused() {
+        let error = wifi("12 Mill Lane\nwpa=0", Security::Wpa3).render().unwrap_err();
+        assert_eq!(error, ProfileError::ControlCharacter { what: "iw_venue_name" });
+        let mut on_radio = wifi("12 Mill Lane", Security::Wpa3);
+        on_radio.device = "radio0\n".to_owned();
+        assert_eq!(on_radio.render().unwrap_err(), ProfileError::ControlCharacter { what: "device" });
+        let mut of_many = wifi("12 Mill Lane", Security::Wpa3);
+        of_many.passpoint.as_mut().unwrap().realms = vec!["a.example".to_owned(); 101];
+        let too_many = ProfileError::TooMany { what: "realms", got: 101, want: 100 };
+        assert_eq!(of_many.render().unwrap_err(), too_many);
+    }
+
+    #[test]
+    fn a_secret_that_is_refused_is_not_shown() {
+        let mut wifi = wifi("12 Mill Lane", Security::Wpa3);
+        wifi.radius.secret = Secret::new("0123456789abcde'");
+        let error = wifi.render().unwrap_err();
+        assert_eq!(error, ProfileError::Apostrophe { what: "auth_secret" });
+        assert!(!format!("{error} {error:?}").contains("abcde"), "{error:?}");
     }
 }

@@ -10,11 +10,11 @@ use crate::error::BenchError;
 use crate::folder::{self, Finished};
 use crate::kept::{KeptRows, Looked, ProgramId};
 use crate::netns::{self, Sockets};
+use crate::numbers::{counted, scaled};
 use crate::plan_files::Source;
 use crate::pool::{self, Done};
 use crate::record::{HostRecord, PlanRecord, Program, Record};
 use crate::table::hexadecimal;
-use crate::words::{counted, scaled};
 use guestright_clock::Clock;
 use guestright_error::RunError;
 use guestright_experiment::{Outcome, Plan, Platform, Results, Row, Run, SettingError, evaluate};
@@ -67,10 +67,10 @@ pub enum Earlier {
     Replaced,
 }
 
-/// What a batch tells while it goes on.
+/// What happens in a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<'a> {
-    /// A sentence for whoever reads along.
+    /// A sentence for whoever watches.
     Sentence(String),
     /// The runs of a plan begin: its name for people, how many there are, and how many of them are kept.
     Began { label: &'a str, runs: usize, kept: usize },
@@ -80,7 +80,7 @@ pub enum Event<'a> {
     Ended,
 }
 
-/// Receives what a batch tells; a batch ends where it fails.
+/// Receives a batch's events. If it fails, the batch ends with its error.
 pub type OnEvent<'a> = &'a mut dyn FnMut(Event<'_>) -> Result<(), RunError>;
 
 /// Why a run gave nothing.

@@ -28,6 +28,7 @@ pub mod folder;
 pub mod in_json;
 pub mod kept;
 pub mod netns;
+pub mod numbers;
 pub mod overhead;
 pub mod plan_files;
 pub mod pool;
@@ -40,6 +41,5 @@ pub mod verdicts;
 mod virtual_time;
 mod voice;
 pub mod wire;
-pub mod words;
 
 pub use error::BenchError;

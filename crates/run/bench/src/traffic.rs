@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use thiserror::Error;
 
-/// How long one looks at nothing before one looks again.
+/// How long to wait for input when nothing is due.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// Why a run came to nothing, or was cut short.
@@ -103,8 +103,8 @@ pub fn listen(
     Ok(())
 }
 
-/// Measures the way to `peer`, to which the wire is connected. `on_event` gets what [`listen`] gives to its own, but neither
-/// [`CallerEvent::Refused`] nor [`CallerEvent::NoAnswer`], which are errors.
+/// Measures the way to `peer`, to which the wire is connected. `on_event` gets each event, and how many datagrams were lost in
+/// this computer until then. It never gets [`CallerEvent::Refused`] or [`CallerEvent::NoAnswer`]: those are errors.
 ///
 /// # Errors
 /// The other end will not or does not answer, the run was stopped here or fell silent, or `on_event` failed. If the other

@@ -171,7 +171,7 @@ async fn serve(
     let credentials = renewal::latest(credentials, state);
     // Before anything is opened or changed.
     let rules = settings.rules()?;
-    private::make_directory(state)?;
+    private::make_private_directory(state)?;
     let Kept { store, undelivered, revocations } = Kept::open(state)?;
     let access_point_address = rules.access_point;
     let address = SocketAddr::from((access_point_address, settings.port));

@@ -4,7 +4,6 @@ mod finding;
 pub mod layers;
 
 use crate::renewal::{SPARE, describe, is_later};
-use guestright_clock::Clock;
 use guestright_error::{Fault as _, RunError};
 use guestright_firewall as firewall;
 use guestright_identity::{Certificate, Role};
@@ -93,7 +92,7 @@ pub fn tun_device() -> Look {
 /// A computer that thinks that it is earlier than this program was built has lost its time: certificates seem to be of the
 /// future to it.
 pub fn clock() -> Look {
-    let now = Clock::start().now().unix_seconds();
+    let now = guestright_clock::unix_seconds();
     let built = std::env::current_exe().and_then(|program| program.metadata()?.modified());
     let built = built.ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
     let built = UnixSeconds(built.map_or(0, |built| built.as_secs()));
@@ -205,7 +204,7 @@ fn renewed(states: &[&str]) -> Vec<Certificate> {
 }
 
 fn examine_file(path: PathBuf, renewed: &[Certificate]) -> CertificateFile {
-    let now = Clock::start().now().unix_seconds();
+    let now = guestright_clock::unix_seconds();
     match guestright_keys::read_certificate(&path) {
         Ok(certificate) => {
             let later = renewed.iter().filter(|it| is_later(it, &certificate));
@@ -271,7 +270,7 @@ pub fn port_mapping() -> Finding {
 
 /// Whether a certificate is for this role, and if so, for how long. `what` is the first finding's name.
 pub fn certificate(what: &'static str, certificate: &Certificate, role: Role) -> Vec<Finding> {
-    let now = Clock::start().now().unix_seconds();
+    let now = guestright_clock::unix_seconds();
     let to_do = "ask whoever keeps the team's key for a certificate for this role".to_owned();
     let look =
         certificate.check(role, now).map(|()| format!("a {role} of team {}", certificate.team_id().short()));

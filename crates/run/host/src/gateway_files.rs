@@ -9,7 +9,7 @@
 //!
 //! All of them are for the computer that the home runs on, and for nobody else.
 
-use crate::private;
+use crate::private::{self, create_private, make_private_directory};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use guestright_directory::{Address, AddressError, Host, HostName, LINK_PORT};
@@ -157,7 +157,7 @@ impl GatewayFiles {
     /// Makes a gateway's directory: settings and a fresh key.
     pub fn create(path: &Path, file: &GatewayFile, key: &PrivateKey) -> Result<Self, RunError> {
         let this = Self::check(path.to_owned(), file.clone())?;
-        private::make_directory(path)?;
+        make_private_directory(path)?;
         let text = Zeroizing::new(format!("{}\n", key.to_base64().as_str()));
         create_private(&this.key_path(), text.as_bytes()).map_err(|error| {
             error.with_hint("this team has a gateway; its settings are in gateway.toml beside that file")
@@ -441,16 +441,6 @@ fn ike_address(path: &Path) -> Result<Option<Ipv4Addr>, RunError> {
         RunError::config(format!("{}: {}", path.display(), error.message()))
     })?;
     Ok(table.get("address").and_then(|value| value.as_str()).and_then(|text| text.parse().ok()))
-}
-
-/// Makes a file that its owner alone can read; it must not be there.
-pub fn create_private(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
-    private::create(path, bytes)
-}
-
-/// Makes a directory that only its owner may enter, unless it is there.
-pub fn make_private_directory(path: &Path) -> Result<(), RunError> {
-    private::make_directory(path)
 }
 
 fn read_limited(path: &Path) -> Result<String, RunError> {

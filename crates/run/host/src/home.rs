@@ -216,7 +216,7 @@ pub async fn run(
     let state = &settings.state;
     private::check(&credentials, Role::Home)?;
     let credentials = renewal::latest(credentials, state);
-    private::make_directory(state)?;
+    private::make_private_directory(state)?;
     let team = credentials.certificate.team_id();
     let store = open::store(settings, team)?;
     let mut clock = Clock::start();
@@ -780,7 +780,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (own, peer) = (credentials(Role::Home), credentials(Role::AccessPoint));
-        let (team, now) = (own.certificate.team_id(), Clock::start().now().unix_seconds());
+        let (team, now) = (own.certificate.team_id(), guestright_clock::unix_seconds());
         let (to_home, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
         let (home, access_point) = tokio::join!(
             accept(accepted.unwrap().0, &own, team, now),

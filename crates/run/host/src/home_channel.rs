@@ -2,7 +2,6 @@
 
 use crate::HomeAddress;
 use guestright_channel::{ChannelError, Credentials, CurrentCredentials, Sender, connect};
-use guestright_clock::Clock;
 use guestright_identity::Role;
 use rustix::net::sockopt;
 use std::time::Duration;
@@ -87,7 +86,7 @@ async fn once(
     events: &mpsc::Sender<FromHome>,
     messages: &mut mpsc::Receiver<Vec<u8>>,
 ) -> Result<(), Attempt> {
-    let now = Clock::start().now().unix_seconds();
+    let now = guestright_clock::unix_seconds();
     let team = credentials.certificate.team_id();
     let opened = async {
         let stream = connect_to(home).await?;
@@ -169,7 +168,7 @@ mod tests {
         let _messages = keep(address.into(), credentials(Role::AccessPoint).into(), events);
         let (stream, _) = home.accept().await.unwrap();
         let own = credentials(Role::Home);
-        let (team, now) = (own.certificate.team_id(), Clock::start().now().unix_seconds());
+        let (team, now) = (own.certificate.team_id(), guestright_clock::unix_seconds());
         let (channel, _) = accept(stream, &own, team, now).await.unwrap();
         let (mut sender, _keep) = channel.split();
         assert!(

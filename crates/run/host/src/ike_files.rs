@@ -1,7 +1,7 @@
 //! Members that come home by IKEv2 or L2TP: `NAME.ike` in the gateway's directory (design note 0003, section 4).
 
-use crate::gateway_files::{GatewayFiles, create_private, read_secret, to_toml};
-use crate::private;
+use crate::gateway_files::{GatewayFiles, read_secret, to_toml};
+use crate::private::{self, create_private};
 use guestright_error::{OrFail as _, RunError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

@@ -22,7 +22,7 @@ mod interface;
 mod listen;
 mod log_pace;
 pub mod notify;
-mod private;
+pub mod private;
 mod probe;
 pub mod receipts;
 mod reload;

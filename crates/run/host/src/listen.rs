@@ -14,7 +14,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// So often that is reported at most.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
 
-/// Whether it is private (RFC 1918, RFC 4193), of one link, or this computer's own. An IPv4 address as an IPv6 one is none.
+/// Whether an address is private (RFC 1918, RFC 4193), link-local, or loopback. An IPv4-mapped IPv6 address is none of these:
+/// make it canonical first.
 pub(crate) fn is_of_household(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => ip.is_private() || ip.is_loopback() || ip.is_link_local(),

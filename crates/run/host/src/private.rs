@@ -9,7 +9,10 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 /// Makes a directory that only its owner may enter, unless it is there.
-pub(crate) fn make_directory(path: &Path) -> Result<(), RunError> {
+///
+/// # Errors
+/// It cannot be made.
+pub fn make_private_directory(path: &Path) -> Result<(), RunError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.or_config(|| format!("make {}", path.display()))
 }
@@ -30,7 +33,10 @@ fn with_article(role: Role) -> String {
 }
 
 /// Makes a file that its owner alone can read; it must not be there.
-pub(crate) fn create(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+///
+/// # Errors
+/// It is there, or cannot be written.
+pub fn create_private(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     let create = || {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         file.write_all(bytes)?;

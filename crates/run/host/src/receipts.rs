@@ -4,7 +4,6 @@ use crate::export::{self, Exported};
 use crate::{access_point, home};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use guestright_clock::Clock;
 use guestright_error::{OrFail as _, RunError};
 use guestright_receipt::{Bundle, Receipt, ReceiptError, Rules, Verified};
 use guestright_store::{Limits, Outcome, Store, StoreError};
@@ -19,7 +18,7 @@ pub struct ReceiptFile<'a> {
     text: String,
 }
 
-/// A bundle of a file, and what is to be thought of it.
+/// A line of a file, checked.
 #[derive(Debug)]
 pub struct VerifiedLine {
     /// From 1.
@@ -30,9 +29,9 @@ pub struct VerifiedLine {
 /// What a store had of receipts that were given to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// They were not there, or lower.
+    /// Receipts that it did not have, or had with a lower weight.
     pub new: u64,
-    /// They were there, or higher.
+    /// Receipts that it had, with this weight or a higher one.
     pub known: u64,
 }
 
@@ -62,7 +61,7 @@ impl<'a> ReceiptFile<'a> {
     pub fn verified(&self) -> impl Iterator<Item = Result<VerifiedLine, RunError>> {
         self.bundles().map(|bundle| {
             let (number, bundle) = bundle?;
-            Ok(VerifiedLine { number, verified: verify(&bundle, Clock::start().now().unix_seconds()) })
+            Ok(VerifiedLine { number, verified: verify(&bundle, guestright_clock::unix_seconds()) })
         })
     }
 
@@ -82,7 +81,7 @@ impl<'a> ReceiptFile<'a> {
         let mut imported = Imported::default();
         for bundle in self.bundles() {
             let (number, bundle) = bundle?;
-            let now = Clock::start().now().unix_seconds();
+            let now = guestright_clock::unix_seconds();
             let verified = verify(&bundle, now);
             verified.refused.iter().try_for_each(|error| on_refused(number, error))?;
             let with_certificate = |receipt: &Receipt| {
@@ -108,7 +107,7 @@ fn verify(bundle: &Bundle, now: UnixSeconds) -> Verified {
 ///
 /// # Errors
 /// There is none, it cannot be used, or the program that runs does not show it.
-pub fn of_store(path: &Path) -> Result<Exported, RunError> {
+pub fn export_store(path: &Path) -> Result<Exported, RunError> {
     if !path.exists() {
         return Err(RunError::config(format!("there is no store {}", path.display()))
             .with_hint("it is receipts.sqlite in the `state` directory of a home or an access point"));

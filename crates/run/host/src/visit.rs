@@ -1,6 +1,5 @@
 //! The loop around the visitor's machine: one session after the other, and the way home behind them.
 
-pub mod asking;
 pub mod background;
 pub mod browser;
 pub mod install;
@@ -9,6 +8,7 @@ mod memory;
 mod meter;
 mod portal;
 mod record;
+pub mod resident;
 mod session;
 mod settings;
 mod status;
@@ -164,7 +164,7 @@ pub async fn run(
     let credentials = renewal::latest(credentials, &settings.state);
     check_certificate(&credentials)?;
     let network = settings.access_network()?;
-    private::make_directory(&settings.state)?;
+    private::make_private_directory(&settings.state)?;
     let plan = match &settings.tunnel {
         Some(file) => {
             let mut plan = Plan::read(file)?;
@@ -276,7 +276,7 @@ impl<'a, W: Write> Guest<'a, W> {
 
 /// Nobody serves a member whose certificate has ended: better said before anything is closed or sent.
 fn check_certificate(credentials: &Credentials) -> Result<(), RunError> {
-    let now = Clock::start().now().unix_seconds();
+    let now = guestright_clock::unix_seconds();
     let notice = Notice::of(&credentials.certificate, now);
     match notice.validity() {
         Validity::Expired | Validity::NotYetValid => Err(RunError::config(notice.to_string())),

@@ -3,13 +3,14 @@
 use guestright_error::{Fault as _, RunError};
 use guestright_host::gateway_files;
 use guestright_identity::{Role, Suite};
-use guestright_setup::{GatewayWork, TeamChoice, TeamWork};
+use guestright_setup::{Choices, GatewayWork, TeamChoice, TeamWork};
 use guestright_system::{Maker, Owners};
 use guestright_team::directory::{member_files, revocation_list};
 use guestright_team::invitation::{self, Code};
 use guestright_team::life::{CERTIFICATE_DAYS, DAY};
 use guestright_team::way_home::TunnelWish;
 use guestright_team::{gateway, member, name, own_key, renewal};
+use guestright_tunnel::wireguard::HostPort;
 use std::path::Path;
 
 /// The access point's name in the team, and the home's.
@@ -36,8 +37,12 @@ impl Maker for KeyMaker {
 }
 
 /// Refuses what cannot become keys, before anything is begun.
-pub(crate) fn check(team: &TeamChoice) -> Result<(), RunError> {
-    match team {
+pub(crate) fn check(choices: &Choices) -> Result<(), RunError> {
+    if let Some(endpoint) = choices.gateway_endpoint() {
+        let wrong = |want| RunError::config(format!("`endpoint` is {endpoint:?}; it has to be {want}"));
+        endpoint.parse::<HostPort>().map_err(wrong)?;
+    }
+    match &choices.team {
         TeamChoice::Join { code } => read(code).map(drop),
         TeamChoice::New { members, .. } => members.iter().try_for_each(|name| {
             if name::check(name).is_ok() {

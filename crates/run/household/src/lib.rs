@@ -10,4 +10,4 @@ pub mod answers_file;
 mod keys;
 mod setup;
 
-pub use setup::{Earlier, Setup, earlier, is_root, look, open, undo};
+pub use setup::{Earlier, Setup, earlier_setup, is_root, open_journal, survey_computer, undo_setup};

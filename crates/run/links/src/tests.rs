@@ -2,7 +2,6 @@
 
 use crate::{Config, ExchangeLinks, KnownAddress, LinkEvent, Links, NeighbourEvent, Neighbours, Started};
 use guestright_channel::{Credentials, connect_home};
-use guestright_clock::Clock;
 use guestright_credit::{HoldId, Message, frame};
 use guestright_directory::{self as directory, Address, HomeHint, HomeMessage};
 use guestright_identity::{Certificate, KeyId, Role, SecretKey, Suite};
@@ -261,7 +260,7 @@ async fn a_flood_of_frames_is_cut_to_the_pace_and_others_are_not_held_up() {
     let (mut a, mut c) = (Home::new(1).await, Home::new(3).await);
     // A home that keeps to no limit.
     let evil = credentials(2, 0);
-    let now = Clock::start().now().unix_seconds();
+    let now = guestright_clock::unix_seconds();
     let stream = TcpStream::connect(a.at).await.unwrap();
     let (channel, _) = connect_home(stream, &evil, None, now).await.unwrap();
     let (mut sender, _keep) = channel.split();
@@ -380,7 +379,7 @@ async fn both_may_call_at_once() {
 #[tokio::test]
 async fn the_newest_link_of_a_team_counts_and_the_older_one_when_it_ends() {
     let mut a = Home::new(1).await;
-    let now = Clock::start().now().unix_seconds();
+    let now = guestright_clock::unix_seconds();
     let mut homes = Vec::new();
     for key in [0, 1] {
         let stream = TcpStream::connect(a.at).await.unwrap();
@@ -408,7 +407,7 @@ async fn the_newest_link_of_a_team_counts_and_the_older_one_when_it_ends() {
 #[tokio::test]
 async fn another_home_of_the_own_team_is_no_neighbour() {
     let mut a = Home::new(1).await;
-    let now = Clock::start().now().unix_seconds();
+    let now = guestright_clock::unix_seconds();
     let stream = TcpStream::connect(a.at).await.unwrap();
     let (channel, _) = connect_home(stream, &credentials(1, 1), None, now).await.unwrap();
     let (mut sender, _keep) = channel.split();

@@ -6,10 +6,9 @@ use crate::links::{Input, Shared};
 use guestright_channel::{
     ChannelError, CurrentCredentials, Receiver, Secured, Sender, accept_home, connect_home, connect_home_of,
 };
-use guestright_clock::Clock;
+use guestright_clock::unix_seconds;
 use guestright_directory::{Address, HomeHint, Host, LinkId};
 use guestright_identity::Certificate;
-use guestright_units::UnixSeconds;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -207,8 +206,4 @@ pub(crate) fn may_connect(address: IpAddr) -> bool {
         }
         IpAddr::V6(ip) => !ip.is_loopback() && !ip.is_unspecified() && !ip.is_unicast_link_local(),
     }
-}
-
-fn unix_seconds() -> UnixSeconds {
-    Clock::start().now().unix_seconds()
 }

@@ -3,12 +3,13 @@
 use crate::directory::remove;
 use guestright_error::{OrFail as _, RunError};
 use guestright_host::archive::{ArchiveReader, ArchiveWriter, Entry, Root};
+use guestright_host::private::make_private_directory;
 use guestright_host::{control, home};
 use guestright_store::Store;
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use zeroize::Zeroizing;
@@ -181,7 +182,7 @@ impl Collection {
 }
 
 /// The files that a home's settings name besides those of the home itself: secrets of calls, of IKEv2, certificates for TLS.
-/// Those that are not there are nobody's loss. Names are as in `settings`, from the directory that is in.
+/// Those that are not there are nobody's loss. Relative paths begin at the directory of `settings`.
 pub fn files_named_in(settings: &Path, table: &toml::Table) -> Vec<PathBuf> {
     let directory = settings.parent().unwrap_or(Path::new("."));
     let mut found = Vec::new();
@@ -393,8 +394,7 @@ fn remove_log(target: &Path) -> Result<(), RunError> {
 fn write_beside(archive: &mut ArchiveReader, entry: &Entry, target: &Path) -> Result<PathBuf, RunError> {
     let fail = || format!("write {}", target.display());
     if let Some(parent) = target.parent() {
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(parent);
-        made.or_config(|| format!("make {}", parent.display()))?;
+        make_private_directory(parent)?;
     }
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(".restoring");

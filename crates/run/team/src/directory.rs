@@ -1,6 +1,5 @@
 //! The files in a team's directory: keys, certificates, the list of what is revoked, and the gateway's.
 
-use guestright_clock::Clock;
 use guestright_error::{OrFail as _, RunError};
 use guestright_host::gateway_files::{self, GatewayFiles};
 use guestright_identity::{Certificate, IdentityError, KeyId, RevocationList, SecretKey};
@@ -26,7 +25,7 @@ pub fn revocation_list(dir: &Path) -> PathBuf {
 ///
 /// # Errors
 /// Its files cannot be read.
-pub fn gateway(dir: &Path) -> Result<Option<GatewayFiles>, RunError> {
+pub(crate) fn gateway(dir: &Path) -> Result<Option<GatewayFiles>, RunError> {
     let directory = dir.join(gateway_files::DIRECTORY);
     directory.exists().then(|| GatewayFiles::open(&directory)).transpose()
 }
@@ -40,7 +39,7 @@ pub fn member_files(dir: &Path, name: &str) -> (PathBuf, PathBuf) {
 ///
 /// # Errors
 /// It cannot be read.
-pub fn revocations(dir: &Path) -> Result<Option<RevocationList>, RunError> {
+pub(crate) fn revocations(dir: &Path) -> Result<Option<RevocationList>, RunError> {
     let path = revocation_list(dir);
     if !path.exists() {
         return Ok(None);
@@ -52,7 +51,7 @@ pub fn revocations(dir: &Path) -> Result<Option<RevocationList>, RunError> {
 ///
 /// # Errors
 /// The directory or a certificate cannot be read.
-pub fn certificates(dir: &Path) -> Result<Vec<(String, Certificate)>, RunError> {
+pub(crate) fn certificates(dir: &Path) -> Result<Vec<(String, Certificate)>, RunError> {
     let entries = std::fs::read_dir(dir);
     let may_not = entries.as_ref().is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
     let hint = if may_not { "use sudo" } else { "make a team with `guestright team init`" };
@@ -71,22 +70,22 @@ pub fn certificates(dir: &Path) -> Result<Vec<(String, Certificate)>, RunError> 
 
 /// What was put on the team's revocation list.
 #[derive(Clone, Copy, Debug)]
-pub struct Revoked {
-    pub since: UnixSeconds,
+pub(crate) struct Revoked {
+    pub(crate) since: UnixSeconds,
     /// The list's number.
-    pub sequence: u64,
+    pub(crate) sequence: u64,
 }
 
 /// Puts keys on the team's revocation list, from now on.
 ///
 /// # Errors
 /// The list cannot be read or written.
-pub fn revoke_keys(
+pub(crate) fn revoke_keys(
     dir: &Path,
     team: &SecretKey,
     keys: impl IntoIterator<Item = KeyId>,
 ) -> Result<Revoked, RunError> {
-    let now = Clock::start().now().unix_seconds();
+    let now = guestright_clock::unix_seconds();
     let old = revocations(dir)?;
     let mut revoked: BTreeMap<_, UnixSeconds> =
         old.as_ref().map(|list| list.revoked().clone()).unwrap_or_default();
@@ -103,7 +102,7 @@ pub fn revoke_keys(
 ///
 /// # Errors
 /// Nobody was added under this name.
-pub fn certificate_of(dir: &Path, name: &str) -> Result<Certificate, RunError> {
+pub(crate) fn certificate_of(dir: &Path, name: &str) -> Result<Certificate, RunError> {
     let (_, path) = member_files(dir, name);
     if crate::name::check(name).is_err() || !path.exists() {
         return Err(RunError::config(format!("nobody was added as {name:?}"))
@@ -116,8 +115,8 @@ pub fn certificate_of(dir: &Path, name: &str) -> Result<Certificate, RunError> {
 ///
 /// # Errors
 /// It is on the list.
-pub fn check_not_revoked(dir: &Path, name: &str, id: KeyId) -> Result<(), RunError> {
-    let now = Clock::start().now().unix_seconds();
+pub(crate) fn check_not_revoked(dir: &Path, name: &str, id: KeyId) -> Result<(), RunError> {
+    let now = guestright_clock::unix_seconds();
     let list = revocations(dir)?;
     match list.map_or(Ok(()), |list| list.check(id, now)) {
         Err(IdentityError::Revoked { since }) => Err(RunError::config(format!(
@@ -132,7 +131,7 @@ pub fn check_not_revoked(dir: &Path, name: &str, id: KeyId) -> Result<(), RunErr
 ///
 /// # Errors
 /// It is there and cannot be removed.
-pub fn remove(path: &Path) -> Result<(), RunError> {
+pub(crate) fn remove(path: &Path) -> Result<(), RunError> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(RunError::config(format!("remove {}: {error}", path.display())))

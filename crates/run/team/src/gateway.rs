@@ -18,7 +18,7 @@ pub struct Wish {
     pub port: Option<u16>,
     /// The network of its members, `address/length`; otherwise a random one out of 10.64.0.0/10.
     pub network: Option<String>,
-    /// Whom members ask for names; of nobody: the gateway.
+    /// Name servers of the members; if empty, the gateway.
     pub dns: Vec<IpAddr>,
     pub mtu: u16,
 }

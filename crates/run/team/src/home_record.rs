@@ -1,7 +1,6 @@
 //! Members' words on where their home is, for others who call them (design note 0004, section 4).
 
 use crate::directory::{certificates, member_files, revocations};
-use guestright_clock::Clock;
 use guestright_directory::{Address, Record, Statement};
 use guestright_error::{OrFail as _, RunError};
 use guestright_host::gateway_files::{self, GatewayFiles};
@@ -13,8 +12,8 @@ use std::path::Path;
 ///
 /// # Errors
 /// Certificates or the list of what is revoked cannot be read.
-pub fn home(dir: &Path) -> Result<Option<Certificate>, RunError> {
-    let now = Clock::start().now().unix_seconds();
+pub(crate) fn home(dir: &Path) -> Result<Option<Certificate>, RunError> {
+    let now = guestright_clock::unix_seconds();
     let revoked = revocations(dir)?;
     let holds = |certificate: &Certificate| {
         let list = revoked.as_ref().map_or(Ok(()), |list| list.check_certificate(certificate, now));
@@ -67,7 +66,7 @@ pub fn sign(
 ///
 /// # Errors
 /// It cannot be read.
-pub fn addresses(files: &GatewayFiles, name: &str) -> Result<Vec<Address>, RunError> {
+pub(crate) fn addresses(files: &GatewayFiles, name: &str) -> Result<Vec<Address>, RunError> {
     let path = files.record_path(name);
     let bytes = guestright_keys::read_to_limit(&path, Record::LEN_MAX).map_err(RunError::config)?;
     let record = Record::parse(&bytes).or_config(|| format!("read {}", path.display()))?;
@@ -78,7 +77,7 @@ pub fn addresses(files: &GatewayFiles, name: &str) -> Result<Vec<Address>, RunEr
 ///
 /// # Errors
 /// It cannot be written.
-pub fn write(
+pub(crate) fn write(
     files: &GatewayFiles,
     home: &Certificate,
     addresses: &[Address],
@@ -86,7 +85,7 @@ pub fn write(
     key: &SecretKey,
     certificate: &Certificate,
 ) -> Result<UnixSeconds, RunError> {
-    let now = Clock::start().now().unix_seconds();
+    let now = guestright_clock::unix_seconds();
     let addresses = if addresses.is_empty() {
         vec![gateway_files::link_address(&files.endpoint).map_err(RunError::config)?]
     } else {

@@ -15,7 +15,7 @@ const SECRET_LENGTH: usize = 24;
 
 /// The gateway at which a new member will have a place.
 #[derive(Debug)]
-pub struct IkeGateway {
+pub(crate) struct IkeGateway {
     files: GatewayFiles,
 }
 
@@ -34,7 +34,7 @@ impl IkeGateway {
     ///
     /// # Errors
     /// It is not for a member, its name cannot be sent, or it has access already.
-    pub fn find(dir: &Path, name: &str, role: Role) -> Result<Self, RunError> {
+    pub(crate) fn find(dir: &Path, name: &str, role: Role) -> Result<Self, RunError> {
         if role != Role::Member {
             let error = format!("only a member roams; {name} is to be a {role}");
             return Err(RunError::user(error).with_hint("leave out --ikev2"));
@@ -58,7 +58,7 @@ impl IkeGateway {
     ///
     /// # Errors
     /// It cannot be written, or there is no address left.
-    pub fn enrol(self, name: &str, key: KeyId) -> Result<Access, RunError> {
+    pub(crate) fn enrol(self, name: &str, key: KeyId) -> Result<Access, RunError> {
         let seed = Zeroizing::new(guestright_clock::seed().0);
         let letters = seed.iter().take(SECRET_LENGTH).map(|byte| char::from(LETTERS[usize::from(byte % 32)]));
         let secret = Zeroizing::new(letters.collect::<String>());
@@ -77,7 +77,7 @@ impl IkeGateway {
 ///
 /// # Errors
 /// Its file cannot be read or written.
-pub fn revoke(dir: &Path, name: &str, since: &str) -> Result<bool, RunError> {
+pub(crate) fn revoke(dir: &Path, name: &str, since: &str) -> Result<bool, RunError> {
     let Some(files) = gateway(dir)? else { return Ok(false) };
     let _lock = files.lock()?;
     ike_files::revoke(&files, name, since)

@@ -6,7 +6,6 @@ mod exchange;
 use crate::directory::revocations;
 use data_encoding::BASE32_NOPAD;
 use guestright_channel::{Channel, InvitationSecret, accept_invited, connect_invited};
-use guestright_clock::Clock;
 use guestright_error::{OrFail as _, RunError};
 use guestright_identity::{Certificate, RevocationList, Role, SecretKey};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -216,11 +215,8 @@ pub fn join(code: &Code, roles: &[Role]) -> Result<Membership, RunError> {
 /// # Errors
 /// It cannot be signed, which is our mistake.
 pub fn empty_list(team: &SecretKey) -> Result<RevocationList, RunError> {
-    RevocationList::issue(team, 0, now(), std::collections::BTreeMap::new()).map_err(RunError::bug)
-}
-
-fn now() -> guestright_units::UnixSeconds {
-    Clock::start().now().unix_seconds()
+    RevocationList::issue(team, 0, guestright_clock::unix_seconds(), std::collections::BTreeMap::new())
+        .map_err(RunError::bug)
 }
 
 /// Writes certificates into the team's directory, where `member list` and `member revoke` find them.

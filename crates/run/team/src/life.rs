@@ -11,10 +11,10 @@ pub const DAY: u64 = 86_400;
 /// How long a certificate usually holds.
 pub const CERTIFICATE_DAYS: u64 = 365;
 /// No longer: ten years, in seconds.
-const LIFE_MAX: u64 = 3_650 * DAY;
+pub(crate) const LIFE_MAX: u64 = 3_650 * DAY;
 
 /// From when to when something holds that is made now, for so many seconds.
-pub fn span(now: UnixSeconds, life: u64) -> (UnixSeconds, UnixSeconds) {
+pub(crate) fn span(now: UnixSeconds, life: u64) -> (UnixSeconds, UnixSeconds) {
     (now.minus(BACKDATED_MAX.min(life / BACKDATED_PARTS)), now.plus(life))
 }
 

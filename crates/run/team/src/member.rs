@@ -8,7 +8,7 @@ use crate::ike_access::{self, IkeGateway};
 use crate::life::span;
 use crate::phone::{self, ReadHome};
 use crate::way_home::{self, NewMember, Reservation, Tunnel, TunnelWish, config_path};
-use guestright_clock::Clock;
+use guestright_clock::unix_seconds;
 use guestright_error::RunError;
 use guestright_host::ike_files;
 use guestright_identity::{Certificate, IdentityError, KeyId, Role, SecretKey};
@@ -51,7 +51,7 @@ pub fn add(dir: &Path, team: &SecretKey, wish: &Wish) -> Result<Added, RunError>
     let ike = wish.ikev2.then(|| IkeGateway::find(dir, name, *role)).transpose()?;
     let mut rng = guestright_clock::rng();
     let key = SecretKey::generate(team.public().suite(), &mut rng);
-    let (from, to) = span(now(), wish.life);
+    let (from, to) = span(unix_seconds(), wish.life);
     let certificate = Certificate::issue(team, key.public(), *role, from, to);
     let (key_path, certificate_path) = member_files(dir, name);
     guestright_keys::write_secret(&key_path, &key, None, &mut rng).map_err(|error| {
@@ -70,7 +70,7 @@ pub fn add(dir: &Path, team: &SecretKey, wish: &Wish) -> Result<Added, RunError>
 }
 
 /// Whether somebody was added under this name.
-pub fn is_there(dir: &Path, name: &str) -> bool {
+pub fn is_added(dir: &Path, name: &str) -> bool {
     member_files(dir, name).1.exists()
 }
 
@@ -78,7 +78,7 @@ pub fn is_there(dir: &Path, name: &str) -> bool {
 ///
 /// # Errors
 /// Nobody was added under this name, it is no member, or it is revoked.
-pub fn roaming(dir: &Path, name: &str, option: &str) -> Result<Certificate, RunError> {
+pub fn roaming_certificate(dir: &Path, name: &str, option: &str) -> Result<Certificate, RunError> {
     let certificate = certificate_of(dir, name)?;
     let role = certificate.role();
     if role != Role::Member {
@@ -144,7 +144,7 @@ impl Listed {
 /// # Errors
 /// A file cannot be read.
 pub fn list(dir: &Path) -> Result<Vec<Listed>, RunError> {
-    let (revoked, now) = (revocations(dir)?, now());
+    let (revoked, now) = (revocations(dir)?, unix_seconds());
     let mut addresses = way_home::addresses(dir)?;
     let listed = |(name, certificate): (String, Certificate)| {
         let list = revoked.as_ref().map_or(Ok(()), |list| list.check_certificate(&certificate, now));
@@ -177,7 +177,7 @@ pub fn renew(dir: &Path, team: TeamKey<'_>, names: Vec<String>, life: u64) -> Re
         old.push((name, certificate));
     }
     let team = team()?;
-    let (from, to) = span(now(), life);
+    let (from, to) = span(unix_seconds(), life);
     let renew = |(name, old): (String, Certificate)| {
         let certificate = Certificate::issue(&team, old.subject(), old.role(), from, to);
         let (key_path, path) = member_files(dir, &name);
@@ -279,10 +279,6 @@ pub fn belongings(dir: &Path, name: &str) -> Result<Belongings, RunError> {
     let tunnel = TunnelWish::of_member(dir, name)?;
     let ikev2 = gateway(dir)?.is_some_and(|files| ike_files::path(&files, name).exists());
     Ok(Belongings { role, tunnel, ikev2, has_phone: phone::record(dir, name)?.is_some() })
-}
-
-fn now() -> UnixSeconds {
-    Clock::start().now().unix_seconds()
 }
 
 #[cfg(test)]

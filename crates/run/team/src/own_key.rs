@@ -2,7 +2,7 @@
 
 use crate::directory::team_key;
 use guestright_error::RunError;
-use guestright_host::gateway_files::make_private_directory;
+use guestright_host::private::make_private_directory;
 use guestright_identity::{SecretKey, Suite};
 use guestright_units::TeamId;
 use std::path::{Path, PathBuf};

@@ -6,12 +6,13 @@
 use crate::directory::{TeamKey, gateway, remove};
 use crate::ike_access::IkeGateway;
 use crate::member;
-use crate::way_home::{TunnelWish, config_path, has_tunnel};
+use crate::way_home::{config_path, has_tunnel};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use guestright_error::{OrFail as _, RunError};
 use guestright_host::gateway_files::{self, GatewayFiles};
 use guestright_host::home::socket;
+use guestright_host::private::{create_private, make_private_directory};
 use guestright_host::{control, ike_files};
 use guestright_identity::{Certificate, Role};
 use serde::{Deserialize, Serialize};
@@ -113,8 +114,8 @@ pub struct Wish {
     pub anew: bool,
 }
 
-/// A member's phone, served.
-#[derive(Debug)]
+/// A member's phone, served. Not `Debug`: it holds the phone's secrets.
+#[expect(missing_debug_implementations, reason = "the home's answer has the phone's password and keys")]
 pub struct Served {
     /// The member's certificate, and whether it was made now.
     pub certificate: Certificate,
@@ -129,15 +130,15 @@ pub struct Served {
     pub gateway_read: bool,
 }
 
-/// The member, a way home on the terms of `tunnel`, and what its phone imports: what of it is not there already is made.
+/// The member, its way home, and what its phone imports: what of it is not there already is made. Without a `tunnel` the member
+/// gets one on the usual terms, for a phone is served through it.
 ///
 /// # Errors
 /// The home does not run or refuses, the team has no gateway, it is no member, or a file cannot be written.
 pub fn add(
     dir: &Path,
     team: TeamKey<'_>,
-    member: &mut member::Wish,
-    tunnel: TunnelWish,
+    mut member: member::Wish,
     wish: Wish,
     home: &Home,
 ) -> Result<Served, RunError> {
@@ -151,10 +152,10 @@ pub fn add(
         RunError::config("the team has no gateway, and a phone is served through its tunnel home")
             .with_hint("make one with `guestright team gateway init`, and give the home a section [gateway]")
     })?;
-    let name = &member.name.clone();
-    member.tunnel = Some(tunnel);
+    let name = &member.name;
+    member.tunnel.get_or_insert_default();
     member.ikev2 |= home.settings.ikev2 && name.is_ascii() && !ike_files::path(&files, name).exists();
-    let (certificate, is_new) = make_member(dir, team, member)?;
+    let (certificate, is_new) = make_member(dir, team, &member)?;
     let gateway_read = home.reads(&files);
     if gateway_read {
         home.ask("reload")?;
@@ -178,10 +179,10 @@ pub fn add(
 /// The member's certificate; whether it was made now. A tunnel is made too, if there is none.
 fn make_member(dir: &Path, team: TeamKey<'_>, wish: &member::Wish) -> Result<(Certificate, bool), RunError> {
     let name = &wish.name;
-    if !member::is_there(dir, name) {
+    if !member::is_added(dir, name) {
         return member::add(dir, &team()?, wish).map(|made| (made.certificate, true));
     }
-    let certificate = member::roaming(dir, name, "--phone")?;
+    let certificate = member::roaming_certificate(dir, name, "--phone")?;
     if let Some(tunnel) = &wish.tunnel
         && !has_tunnel(dir, name)?
     {
@@ -229,7 +230,7 @@ fn record_path(dir: &Path, name: &str) -> PathBuf {
 ///
 /// # Errors
 /// Its file cannot be read.
-pub fn record(dir: &Path, name: &str) -> Result<Option<Record>, RunError> {
+pub(crate) fn record(dir: &Path, name: &str) -> Result<Option<Record>, RunError> {
     let path = record_path(dir, name);
     if !path.exists() {
         return Ok(None);
@@ -249,7 +250,7 @@ fn write_record(dir: &Path, name: &str, record: &Record) -> Result<(), RunError>
 fn write_files(directory: &Path, files: &Value) -> Result<Vec<PathBuf>, RunError> {
     forget_files(directory)?;
     let Some(files) = files.as_object() else { return Ok(Vec::new()) };
-    gateway_files::make_private_directory(directory)?;
+    make_private_directory(directory)?;
     let mut written = Vec::new();
     for (name, content) in files {
         // The home is ours, and still: a name of it leads nowhere else.
@@ -258,7 +259,7 @@ fn write_files(directory: &Path, files: &Value) -> Result<Vec<PathBuf>, RunError
         let bytes = bytes.filter(|_| is_name && !name.starts_with('.'));
         let bytes = bytes.ok_or_else(|| RunError::bug("the home's answer names no file"))?;
         let path = directory.join(name);
-        gateway_files::create_private(&path, &bytes)?;
+        create_private(&path, &bytes)?;
         written.push(path);
     }
     Ok(written)
@@ -288,7 +289,7 @@ pub enum Revoked {
 ///
 /// # Errors
 /// What is kept of it cannot be read or written. A home that is not reached is none.
-pub fn revoke(dir: &Path, name: &str, since: &str, read: ReadHome) -> Result<Revoked, RunError> {
+pub(crate) fn revoke(dir: &Path, name: &str, since: &str, read: ReadHome) -> Result<Revoked, RunError> {
     let Some(mut record) = record(dir, name)? else { return Ok(Revoked::NoPhone) };
     record.revoked.get_or_insert_with(|| since.to_owned());
     write_record(dir, name, &record)?;
@@ -307,7 +308,7 @@ pub fn revoke(dir: &Path, name: &str, since: &str, read: ReadHome) -> Result<Rev
 ///
 /// # Errors
 /// What is kept of it cannot be removed.
-pub fn forget(dir: &Path, name: &str) -> Result<(), RunError> {
+pub(crate) fn forget(dir: &Path, name: &str) -> Result<(), RunError> {
     remove(&record_path(dir, name))
 }
 

@@ -2,10 +2,9 @@
 
 use crate::directory::{TeamKey, remove, revocation_list, revoke_keys};
 use crate::life::{DAY, span};
-use guestright_clock::Clock;
 use guestright_error::RunError;
-use guestright_host::gateway_files::make_private_directory;
 use guestright_host::home::renewing_files::{KEY, WARRANT};
+use guestright_host::private::make_private_directory;
 use guestright_identity::{KeyId, SecretKey, Warrant};
 use guestright_units::UnixSeconds;
 use std::path::{Path, PathBuf};
@@ -15,8 +14,10 @@ pub const DIRECTORY: &str = "renewal";
 
 /// For how long a home usually may renew.
 pub const DAYS: u64 = 1_095;
-/// How long a renewed certificate usually holds at most: a leap year, in seconds.
+/// How long a renewed certificate usually holds at most: a leap year, in seconds…
 const LONGEST: u64 = 366 * DAY;
+/// …and as [`parse_seconds`](crate::life::parse_seconds) reads it.
+pub const LONGEST_TEXT: &str = "366d";
 
 /// What the home may do.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +57,7 @@ pub fn make(dir: &Path, team: &SecretKey, terms: Terms, extend: bool) -> Result<
         SecretKey::generate(team.public().suite(), &mut rng)
     };
     // Certificates are backdated by as much, and may be renewed for all of their life.
-    let (from, to) = span(Clock::start().now().unix_seconds(), terms.life);
+    let (from, to) = span(guestright_clock::unix_seconds(), terms.life);
     let warrant = Warrant::issue(team, key.public(), from, to, terms.longest).map_err(RunError::user)?;
     if !extend {
         make_private_directory(&directory)?;
@@ -102,4 +103,15 @@ pub fn revoke(dir: &Path, team: TeamKey<'_>) -> Result<Revoked, RunError> {
 fn paths(dir: &Path) -> (PathBuf, PathBuf, PathBuf) {
     let directory = dir.join(DIRECTORY);
     (directory.join(KEY), directory.join(WARRANT), directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::life::parse_seconds;
+
+    #[test]
+    fn the_command_and_a_setup_let_certificates_hold_as_long() {
+        assert_eq!(parse_seconds(LONGEST_TEXT), Ok(Terms::default().longest));
+    }
 }

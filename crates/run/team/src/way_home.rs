@@ -2,9 +2,11 @@
 
 use crate::directory::{gateway, remove};
 use crate::home_record;
+use crate::life::LIFE_MAX;
 use guestright_error::RunError;
-use guestright_host::gateway_files::{self, GatewayFiles, PeerFile, create_private, key_name};
+use guestright_host::gateway_files::{self, GatewayFiles, PeerFile, key_name};
 use guestright_host::ike_files;
+use guestright_host::private::create_private;
 use guestright_identity::{
     AccessPoints, Certificate, Delegation, DelegationTerms, PublicKey, Role, SecretKey,
 };
@@ -15,9 +17,6 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
-
-/// How long a member's word to its home holds: ten years, in seconds.
-const DELEGATION_LIFE: u64 = 3_650 * 86_400;
 
 /// For how many bytes a day a home usually may sign in a member's place.
 pub const BYTES_PER_DAY: u64 = 1_000_000_000;
@@ -49,7 +48,7 @@ impl TunnelWish {
     ///
     /// # Errors
     /// The files at the gateway cannot be read.
-    pub fn of_member(dir: &Path, name: &str) -> Result<Option<Self>, RunError> {
+    pub(crate) fn of_member(dir: &Path, name: &str) -> Result<Option<Self>, RunError> {
         let peer = gateway(dir)?.map(|files| files.peer_file(name)).transpose()?.flatten();
         let Some(peer) = peer else { return Ok(None) };
         let terms = peer.delegation()?.map(|delegation| delegation.terms().clone());
@@ -66,7 +65,7 @@ impl TunnelWish {
 
 /// A place at the gateway that a new member will have. Nobody else takes it while this exists.
 #[derive(Debug)]
-pub struct Reservation {
+pub(crate) struct Reservation {
     files: GatewayFiles,
     address: Ipv4Addr,
     _lock: fs::File,
@@ -85,12 +84,12 @@ pub struct Tunnel {
 
 /// A new member that gets a tunnel.
 #[derive(Clone, Copy, Debug)]
-pub struct NewMember<'a> {
-    pub dir: &'a Path,
-    pub name: &'a str,
-    pub team: &'a SecretKey,
-    pub key: &'a SecretKey,
-    pub certificate: &'a Certificate,
+pub(crate) struct NewMember<'a> {
+    pub(crate) dir: &'a Path,
+    pub(crate) name: &'a str,
+    pub(crate) team: &'a SecretKey,
+    pub(crate) key: &'a SecretKey,
+    pub(crate) certificate: &'a Certificate,
 }
 
 impl Reservation {
@@ -98,7 +97,7 @@ impl Reservation {
     ///
     /// # Errors
     /// It is not for a member, the name has a tunnel already, or the gateway has no place left.
-    pub fn new(dir: &Path, name: &str, role: Role) -> Result<Self, RunError> {
+    pub(crate) fn new(dir: &Path, name: &str, role: Role) -> Result<Self, RunError> {
         if role != Role::Member {
             return Err(RunError::user(format!("only a member roams; {name} is to be a {role}"))
                 .with_hint("leave out --qr"));
@@ -121,7 +120,7 @@ impl Reservation {
     ///
     /// # Errors
     /// One of them cannot be written.
-    pub fn enrol(self, terms: Option<&Terms>, member: NewMember<'_>) -> Result<Tunnel, RunError> {
+    pub(crate) fn enrol(self, terms: Option<&Terms>, member: NewMember<'_>) -> Result<Tunnel, RunError> {
         let Self { files, address, _lock: lock } = self;
         let (secret, shared) = (guestright_clock::seed(), guestright_clock::seed());
         let (secret, shared) = (Zeroizing::new(secret.0), Zeroizing::new(shared.0));
@@ -196,22 +195,23 @@ fn delegate(files: &GatewayFiles, terms: &Terms, member: NewMember<'_>) -> Resul
     Ok(delegation)
 }
 
-/// A member's word, for as long as a delegate's certificate may be renewed: that ends it, and the team can at any time.
+/// A member's word, for ten years. It ends earlier with the delegate's certificate, if that is not renewed; and the team can
+/// end it at any time.
 ///
 /// # Errors
 /// The terms cannot be.
-pub fn delegate_again(
+pub(crate) fn delegate_again(
     member: &SecretKey,
     delegate: &PublicKey,
     terms: DelegationTerms,
     not_before: UnixSeconds,
 ) -> Result<Delegation, RunError> {
-    let terms = DelegationTerms { not_before, not_after: not_before.plus(DELEGATION_LIFE), ..terms };
+    let terms = DelegationTerms { not_before, not_after: not_before.plus(LIFE_MAX), ..terms };
     Delegation::issue(member, delegate, terms).map_err(RunError::user)
 }
 
 /// How a certificate is written in a member's file at the gateway.
-pub fn digest_of(certificate: &Certificate) -> String {
+pub(crate) fn digest_of(certificate: &Certificate) -> String {
     data_encoding::HEXLOWER.encode(certificate.digest())
 }
 
@@ -247,7 +247,7 @@ fn configuration(
 ///
 /// # Errors
 /// Something of it cannot be read or written.
-pub fn renew_at_gateway(
+pub(crate) fn renew_at_gateway(
     dir: &Path,
     files: &GatewayFiles,
     name: &str,
@@ -284,7 +284,7 @@ pub fn renew_at_gateway(
 ///
 /// # Errors
 /// Something of it cannot be removed.
-pub fn forget_at_gateway(dir: &Path, name: &str) -> Result<bool, RunError> {
+pub(crate) fn forget_at_gateway(dir: &Path, name: &str) -> Result<bool, RunError> {
     let Some(files) = gateway(dir)? else { return Ok(false) };
     let _lock = files.lock()?;
     let (key, certificate) = files.delegate_paths(name);
@@ -298,7 +298,7 @@ pub fn forget_at_gateway(dir: &Path, name: &str) -> Result<bool, RunError> {
 }
 
 /// Lets a member in no more. Says whether it had a place.
-pub fn revoke(dir: &Path, name: &str, since: &str) -> Result<bool, RunError> {
+pub(crate) fn revoke(dir: &Path, name: &str, since: &str) -> Result<bool, RunError> {
     let Some(files) = gateway(dir)? else { return Ok(false) };
     let _lock = files.lock()?;
     let Some(mut peer) = files.peer_file(name)? else { return Ok(false) };
@@ -309,7 +309,7 @@ pub fn revoke(dir: &Path, name: &str, since: &str) -> Result<bool, RunError> {
 }
 
 /// The addresses of members with a place, by name. Without a gateway there are none.
-pub fn addresses(dir: &Path) -> Result<BTreeMap<String, Ipv4Addr>, RunError> {
+pub(crate) fn addresses(dir: &Path) -> Result<BTreeMap<String, Ipv4Addr>, RunError> {
     let Some(files) = gateway(dir)? else { return Ok(BTreeMap::new()) };
     let mut found = BTreeMap::new();
     for name in files.names()? {
@@ -321,6 +321,6 @@ pub fn addresses(dir: &Path) -> Result<BTreeMap<String, Ipv4Addr>, RunError> {
 }
 
 /// Where a member's configuration is.
-pub fn config_path(dir: &Path, name: &str) -> PathBuf {
+pub(crate) fn config_path(dir: &Path, name: &str) -> PathBuf {
     dir.join(format!("{name}.conf"))
 }

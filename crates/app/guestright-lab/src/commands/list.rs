@@ -2,7 +2,7 @@
 
 use super::plans::{self, Source};
 use guestright_bench::in_json;
-use guestright_bench::words::counted;
+use guestright_bench::numbers::counted;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_experiment::{Plan, SettingInfo, Testbed};

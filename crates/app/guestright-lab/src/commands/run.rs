@@ -174,3 +174,33 @@ fn stop_at_signals(stopper: Stopper) -> Outcome {
     };
     signals::watch(on_signal).map_err(Failure::network)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        run: Run,
+    }
+
+    fn settings(options: &str) -> Settings {
+        let words = ["run", "plan"].into_iter().chain(options.split_whitespace());
+        Line::parse_from(words).run.settings().unwrap()
+    }
+
+    #[test]
+    fn each_option_becomes_the_setting_of_its_name() {
+        let rows = [("", Earlier::Used), ("--resume", Earlier::Needed), ("--fresh", Earlier::Replaced)];
+        for (options, want) in rows {
+            assert_eq!(settings(options).earlier, want, "{options}");
+        }
+        let all = settings("--quick --seeds 3 --threads 2 --out there --on netns");
+        assert_eq!((all.is_quick, all.seeds, all.threads), (true, Some(3), Some(2)));
+        assert_eq!((all.out, all.platforms), (PathBuf::from("there"), vec![Platform::Netns]));
+        let none = settings("");
+        assert_eq!((none.is_quick, none.seeds, none.threads, none.platforms), (false, None, None, vec![]));
+    }
+}

@@ -122,7 +122,7 @@ impl Verify {
 
 impl Export {
     fn run(self, out: &mut Output) -> Outcome {
-        let Exported { count, lines } = receipts::of_store(&self.store)?;
+        let Exported { count, lines } = receipts::export_store(&self.store)?;
         let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
         match self.out {
             Some(path) => {

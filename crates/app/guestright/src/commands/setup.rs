@@ -142,8 +142,8 @@ impl Setup {
         if self.undo {
             return self.undo(out);
         }
-        let facts = guestright_household::look()?;
-        match guestright_household::earlier()? {
+        let facts = guestright_household::survey_computer()?;
+        match guestright_household::earlier_setup()? {
             Some(earlier) => self.go_on(facts, earlier, out),
             None if self.start => {
                 Err(Failure::user(anyhow!("nothing has been set up here")).hint("guestright setup"))
@@ -202,7 +202,7 @@ impl Setup {
 
     fn undo(&self, out: &mut Output) -> Outcome {
         require_root()?;
-        let Some(executor) = guestright_household::open()? else {
+        let Some(executor) = guestright_household::open_journal()? else {
             return show::nothing_to_undo(self.json, out);
         };
         if !self.json {
@@ -213,7 +213,7 @@ impl Setup {
             )?;
         }
         self.agree("take everything back?", out)?;
-        show::undone(&guestright_household::undo(executor)?, self.json, out)
+        show::undone(&guestright_household::undo_setup(executor)?, self.json, out)
     }
 
     /// Whether there is somebody to ask.

@@ -315,7 +315,7 @@ impl Add {
         if self.phone.is_wanted() {
             return self.add_phone(out);
         }
-        if self.tunnel.is_wanted() && member::is_there(&self.team.dir, &self.name) {
+        if self.tunnel.is_wanted() && member::is_added(&self.team.dir, &self.name) {
             return self.add_tunnel(out);
         }
         let team = self.team.key()?;
@@ -338,7 +338,7 @@ impl Add {
     /// Somebody who was added before gets a way home, or is shown the one that there is.
     fn add_tunnel(self, out: &mut Output) -> Outcome {
         let (dir, name) = (&self.team.dir, &self.name);
-        let certificate = member::roaming(dir, name, "--qr")?;
+        let certificate = member::roaming_certificate(dir, name, "--qr")?;
         if has_tunnel(dir, name)? {
             return enrol::show(name, dir, self.tunnel.images(), self.json, out);
         }

@@ -8,7 +8,9 @@ use crate::settings::{VisitSettings, beside, read, visit::FILE};
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
-use guestright_host::visit::asking::{self, LOOK_EVERY, Resident, SwitchedOff, sentence};
+use guestright_host::visit::resident::{
+    LOOK_EVERY, Resident, SwitchedOff, differs_in_numbers_only, notify_desktop, sentence,
+};
 use guestright_host::visit::{background, browser};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -181,7 +183,7 @@ impl Status {
                 Some(status) => status["standing"]["sentence"].as_str().unwrap_or_default().to_owned(),
                 None => resident.nobody().sentence(),
             };
-            if !asking::is_same(&sentence, &shown) {
+            if !differs_in_numbers_only(&sentence, &shown) {
                 if self.json {
                     writeln!(out, "{}", serde_json::json!({ "event": "standing", "sentence": sentence }))?;
                 } else {
@@ -189,7 +191,7 @@ impl Status {
                 }
                 out.flush()?;
                 if self.notify {
-                    asking::notify_desktop(&sentence);
+                    notify_desktop(&sentence);
                 }
                 shown = sentence;
             }

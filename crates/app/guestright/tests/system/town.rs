@@ -224,15 +224,16 @@ impl Town {
 
     /// Waits until the access point's status is as wanted.
     pub(crate) fn until_status(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        let mut status = Value::Null;
         let deadline = Instant::now() + PATIENCE;
-        while !wanted(&status) {
+        loop {
             let look = Instant::now();
+            let status = self.ask("ap");
+            if wanted(&status) {
+                return status;
+            }
             assert!(look < deadline, "waited in vain for {what}: {status}");
-            status = self.ask("ap");
             pause_after(look);
         }
-        status
     }
 
     /// Waits until the household's home has receipts over so much.

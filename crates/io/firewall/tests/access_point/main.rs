@@ -347,6 +347,48 @@ fn a_flood_stops_at_its_sender() {
 }
 
 #[test]
+fn a_guest_has_so_many_flows_and_no_more() {
+    const FLOWS: u16 = 8;
+    const ALL_FLOWS: u16 = 20;
+    let Some(testbed) = Testbed::inside("a_guest_has_so_many_flows_and_no_more", true) else {
+        return;
+    };
+    let mut settings = testbed.settings();
+    settings.limits.flows_max = u32::from(FLOWS);
+    let mut firewall = testbed.up_with(settings);
+    for (station, address) in [(1, W1), (2, W2)] {
+        testbed.on("ap", || firewall.grant(mac(station), address, Class::Own, ALL)).unwrap();
+    }
+    let sink = testbed.udp("net", SERVER);
+    let sockets = |host, address: Ipv4Addr| {
+        (6_000..6_000 + ALL_FLOWS)
+            .map(|port| testbed.udp(host, &format!("{address}:{port}")))
+            .collect::<Vec<_>>()
+    };
+    let arrived = || {
+        let mut ports: Vec<_> = (0..FLOWS).map(|_| sink.recv_from(&mut [0; 10]).unwrap().1.port()).collect();
+        ports.sort_unstable();
+        ports
+    };
+    let mut too_many = 0;
+    // Nobody answers, so that each packet of a flow might be its first.
+    let of_one = sockets("w1", W1);
+    for round in 1..=3 {
+        of_one.iter().for_each(|socket| assert_eq!(socket.send_to(b"flow", SERVER).unwrap(), 4));
+        too_many += u64::from(ALL_FLOWS - FLOWS);
+        testbed.wait_for_drops(&mut firewall, &[("flood", too_many)]);
+        let first: Vec<_> = (6_000..6_000 + FLOWS).collect();
+        assert_eq!(arrived(), first, "round {round}: those that were there first go on, and no others");
+    }
+    for socket in &sockets("w2", W2)[..usize::from(FLOWS)] {
+        socket.send_to(b"flow", SERVER).unwrap();
+    }
+    assert_eq!(arrived().len(), usize::from(FLOWS), "another guest has its own");
+    assert_eq!(testbed.drops(&mut firewall)["flood"], too_many);
+    testbed.on("ap", || firewall.down()).unwrap();
+}
+
+#[test]
 fn takes_back_everything_to_the_byte() {
     let Some(testbed) = Testbed::inside("takes_back_everything_to_the_byte", true) else {
         return;
@@ -661,9 +703,15 @@ fn what_a_granted_packet_costs() {
         return;
     };
     let settings = guestright_firewall::Settings { shaping: None, ..testbed.settings() };
-    let _sink = testbed.udp("net", SERVER);
+    let sink = testbed.udp("net", SERVER);
     let socket = testbed.udp("w1", "10.77.0.2:5011");
+    // As most flows are: answered, and so established.
     let send = || {
+        let mut buffer = [0; 64];
+        socket.send_to(&buffer, SERVER).unwrap();
+        let (_, from) = sink.recv_from(&mut buffer).unwrap();
+        sink.send_to(&buffer, from).unwrap();
+        socket.recv(&mut buffer).unwrap();
         let began = thread_time();
         for _ in 0..PACKETS {
             let _ = socket.send_to(&[0; 64], SERVER);
@@ -699,7 +747,7 @@ fn what_a_granted_packet_costs() {
         testbed.on("ap", || firewall.grant(mac(1), W1, Class::Own, ALL)).unwrap();
         costs.entry("all layers").or_default().push(send());
         let used = testbed.on("ap", || firewall.close(mac(1), W1)).unwrap();
-        assert_eq!(used.up, u64::from(PACKETS) * 92);
+        assert_eq!(used.up, u64::from(PACKETS + 1) * 92);
         testbed.on("ap", || firewall.down()).unwrap();
     }
     let ours = costs["all layers"].clone();

@@ -7,33 +7,19 @@ use serde_json::Value;
 use std::error::Error;
 use std::path::Path;
 
-/// What these words of `guestright-lab run` stand for.
-fn settings(out: &Path, more: &str) -> Settings {
-    let program = Program { version: "1".to_owned(), commit: None, sha256: "aa".repeat(32) };
-    let mut settings = Settings {
+/// A batch of whole plans into this folder.
+fn settings(out: &Path) -> Settings {
+    Settings {
         out: out.to_owned(),
         platforms: vec![],
         is_quick: false,
         seeds: None,
         threads: None,
         earlier: Earlier::Used,
-        command: format!("guestright-lab run plan {more}"),
-        program,
+        command: "guestright-lab run plan".to_owned(),
+        program: Program { version: "1".to_owned(), commit: None, sha256: "aa".repeat(32) },
         worker: &[],
-    };
-    let mut words = more.split_whitespace();
-    while let Some(word) = words.next() {
-        let mut number = || words.next().unwrap().parse().unwrap();
-        match word {
-            "--quick" => settings.is_quick = true,
-            "--seeds" => settings.seeds = Some(number()),
-            "--threads" => settings.threads = Some(usize::try_from(number()).unwrap()),
-            "--resume" => settings.earlier = Earlier::Needed,
-            "--fresh" => settings.earlier = Earlier::Replaced,
-            other => panic!("{other}"),
-        }
     }
-    settings
 }
 
 const MORE: &str = r#"
@@ -59,11 +45,10 @@ fn source(text: &str) -> Source {
 }
 
 /// Runs the plan; what it tells, and what is shown of it. Or how it fails.
-fn run(folder: &Path, more: &str, text: &str) -> Result<String, BatchError> {
-    let settings = settings(folder, more);
+fn run(settings: &Settings, text: &str) -> Result<String, BatchError> {
     let (source, plan) = (source(text), Plan::parse(text, fake::TESTBEDS).unwrap());
     let plan = settings.adapted(&source, plan)?;
-    run_plans(&settings, vec![(source, plan)], stopper().1)
+    run_plans(settings, vec![(source, plan)], stopper().1)
 }
 
 fn run_plans(settings: &Settings, plans: Vec<(Source, Plan)>, inbox: Inbox) -> Result<String, BatchError> {
@@ -103,26 +88,24 @@ fn bytes(folder: &Path, name: &str) -> Vec<u8> {
 fn the_same_bytes_come_out_again_and_with_any_number_of_threads() {
     let home = tempfile::tempdir().unwrap();
     let text = fake::text(MORE);
-    let rows = |name: &str, more: &str| {
+    let rows = |name: &str, threads, seeds| {
         let folder = home.path().join(name);
-        run(&folder, more, &text).unwrap();
+        run(&Settings { threads, seeds, ..settings(&folder) }, &text).unwrap();
         (bytes(&folder, "rows.parquet"), bytes(&folder, "rows.csv"), bytes(&folder, "figures/loss.png"))
     };
-    let first = rows("one", "--threads 1");
+    let first = rows("one", Some(1), None);
     assert!(first.0.starts_with(b"PAR1") && !first.1.is_empty());
-    for (name, more) in
-        [("again", "--threads 1"), ("two", "--threads 2"), ("many", "--threads 16"), ("cores", "")]
-    {
-        assert_eq!(rows(name, more), first, "{name}");
+    for (name, threads) in [("again", Some(1)), ("two", Some(2)), ("many", Some(16)), ("cores", None)] {
+        assert_eq!(rows(name, threads, None), first, "{name}");
     }
-    let other = rows("seeds", "--seeds 5");
+    let other = rows("seeds", None, Some(5));
     assert_ne!(other.0, first.0, "another number of seeds gives other rows");
 }
 
 #[test]
 fn the_columns_are_the_runs_their_seeds_and_their_metrics() {
     let home = tempfile::tempdir().unwrap();
-    run(home.path(), "", &fake::text("")).unwrap();
+    run(&settings(home.path()), &fake::text("")).unwrap();
     let table = parquet::parse(bytes(home.path(), "rows.parquet")).unwrap();
     let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
     let want = [
@@ -158,7 +141,7 @@ fn the_columns_are_the_runs_their_seeds_and_their_metrics() {
 fn the_record_tells_how_the_rows_came_about() {
     let home = tempfile::tempdir().unwrap();
     let text = fake::text(MORE);
-    let output = run(home.path(), "--quick --threads 3", &text).unwrap();
+    let output = run(&Settings { is_quick: true, threads: Some(3), ..settings(home.path()) }, &text).unwrap();
     assert!(output.contains("fake-plan: 20 runs in ") && output.contains("report.html"), "{output}");
     let record: Value = serde_json::from_slice(&bytes(home.path(), "run.json")).unwrap();
     assert_eq!(
@@ -186,10 +169,11 @@ fn an_interrupted_run_goes_on_where_it_was() {
     let home = tempfile::tempdir().unwrap();
     let (whole, torn) = (home.path().join("whole"), home.path().join("torn"));
     let text = fake::text(MORE);
-    run(&whole, "", &text).unwrap();
+    run(&settings(&whole), &text).unwrap();
 
     let plans = vec![(source(&text), fake::plan(MORE))];
-    let words = words(&run_plans(&settings(&torn, "--threads 1"), plans, stopped()).unwrap_err());
+    let words =
+        words(&run_plans(&Settings { threads: Some(1), ..settings(&torn) }, plans, stopped()).unwrap_err());
     assert!(words.contains("stopped: 0 of 40 runs") && words.contains("goes on from there"), "{words}");
 
     // Seven rows as the program would have kept them, and a line that it did not finish.
@@ -198,7 +182,7 @@ fn an_interrupted_run_goes_on_where_it_was() {
     let mut kept = std::fs::read_to_string(&journal).unwrap().lines().next().unwrap().to_owned() + "\n";
     kept.extend(rows.lines().skip(20).take(7).map(|row| format!("{row}\n")));
     std::fs::write(&journal, kept + "33,bad,3,1,12ab").unwrap();
-    let output = run(&torn, "--resume", &text).unwrap();
+    let output = run(&Settings { earlier: Earlier::Needed, ..settings(&torn) }, &text).unwrap();
     assert!(output.contains("goes on; 7 of 40 runs are there") && output.contains("33 runs in"), "{output}");
     for name in ["rows.parquet", "rows.csv", "figures/loss.svg"] {
         assert_eq!(bytes(&torn, name), bytes(&whole, name), "{name}");
@@ -211,14 +195,16 @@ fn an_interrupted_run_goes_on_where_it_was() {
 fn resume_refuses_to_make_all_runs_again() {
     let home = tempfile::tempdir().unwrap();
     let text = fake::text("");
-    let refused = words(&run(home.path(), "--resume", &text).unwrap_err());
+    let refused =
+        words(&run(&Settings { earlier: Earlier::Needed, ..settings(home.path()) }, &text).unwrap_err());
     assert!(refused.contains("no finished runs to go on with"), "{refused}");
     let path = home.path().join("fake-plan/partial.csv");
     std::fs::write(&path, "{}\n").unwrap();
-    let refused = words(&run(home.path(), "--resume", &text).unwrap_err());
+    let refused =
+        words(&run(&Settings { earlier: Earlier::Needed, ..settings(home.path()) }, &text).unwrap_err());
     assert!(refused.contains("fake-plan cannot go on: what is there was not written by"), "{refused}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n", "what is refused stays as it was");
-    let output = run(home.path(), "", &text).unwrap();
+    let output = run(&settings(home.path()), &text).unwrap();
     assert!(
         output.contains("fake-plan: begins afresh; what is there was not written by this program"),
         "{output}"
@@ -230,7 +216,7 @@ fn two_programs_do_not_share_a_folder() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("fake-plan/partial.csv");
     let (_journal, _) = Journal::open(&path).unwrap();
-    let refused = words(&run(home.path(), "", &fake::text("")).unwrap_err());
+    let refused = words(&run(&settings(home.path()), &fake::text("")).unwrap_err());
     assert!(refused.contains("another program writes to"), "{refused}");
 }
 
@@ -238,7 +224,7 @@ fn two_programs_do_not_share_a_folder() {
 fn a_run_that_panics_is_named() {
     let home = tempfile::tempdir().unwrap();
     let text = fake::text("").replace("[1, 2, 3, 4, 5]", "[1, 99]");
-    let broken = words(&run(home.path(), "", &text).unwrap_err());
+    let broken = words(&run(&settings(home.path()), &text).unwrap_err());
     assert!(broken.contains("(case ") && broken.contains("calls = 99) ended in a panic"), "{broken}");
 }
 
@@ -250,7 +236,7 @@ fn too_many_runs_are_refused_before_the_first_one() {
     let text =
         text.replace("calls = ", "share = [0.1, 0.2]\ncalls = ").replace("settings = { share = 0.01 }", "");
     let text = text.replace("settings = { share = 0.07 }", "");
-    let refused = words(&run(home.path(), "--seeds 1000", &text).unwrap_err());
+    let refused = words(&run(&Settings { seeds: Some(1000), ..settings(home.path()) }, &text).unwrap_err());
     assert!(refused.contains("more than 200000 runs") && refused.contains("--seeds"), "{refused}");
 }
 
@@ -262,12 +248,13 @@ fn resume_touches_no_plan_unless_all_can_go_on() {
     let named = |name: &str| text.replace("fake-plan", name);
     let plan = |name: &str| (source(&named(name)), Plan::parse(&named(name), fake::TESTBEDS).unwrap());
     let plans = vec![plan("one"), plan("two")];
-    run_plans(&settings(home.path(), ""), plans, stopped()).unwrap_err();
+    run_plans(&settings(home.path()), plans, stopped()).unwrap_err();
     let (one, two) = (home.path().join("one/partial.csv"), home.path().join("two/partial.csv"));
     std::fs::write(&two, "{}\n").unwrap();
     let before = std::fs::read(&one).unwrap();
     let plans = vec![plan("one"), plan("two")];
-    let refused = run_plans(&settings(home.path(), "--resume"), plans, stopper().1);
+    let refused =
+        run_plans(&Settings { earlier: Earlier::Needed, ..settings(home.path()) }, plans, stopper().1);
     assert!(words(&refused.unwrap_err()).contains("two cannot go on"));
     assert_eq!((std::fs::read(&one).unwrap(), std::fs::read(&two).unwrap()), (before, b"{}\n".to_vec()));
 }
@@ -275,7 +262,7 @@ fn resume_touches_no_plan_unless_all_can_go_on() {
 /// Puts rows of a finished run into a journal, as an interrupted run would have left them.
 fn interrupt(folder: &Path, whole: &Path, text: &str, rows: impl Iterator<Item = usize>) {
     let plan = Plan::parse(text, fake::TESTBEDS).unwrap();
-    run_plans(&settings(folder, ""), vec![(source(text), plan)], stopped()).unwrap_err();
+    run_plans(&settings(folder), vec![(source(text), plan)], stopped()).unwrap_err();
     let path = folder.join("fake-plan/partial.csv");
     let csv = String::from_utf8(bytes(whole, "rows.csv")).unwrap();
     let lines: Vec<&str> = csv.lines().collect();
@@ -289,15 +276,15 @@ fn a_smaller_run_leaves_the_rows_of_an_interrupted_one() {
     let home = tempfile::tempdir().unwrap();
     let (whole, torn) = (home.path().join("whole"), home.path().join("torn"));
     let text = fake::text(MORE);
-    run(&whole, "", &text).unwrap();
+    run(&settings(&whole), &text).unwrap();
     interrupt(&torn, &whole, &text, 0..12);
     // Replications 0 and 1 of three points are the quick run's too.
-    let output = run(&torn, "--quick", &text).unwrap();
+    let output = run(&Settings { is_quick: true, ..settings(&torn) }, &text).unwrap();
     assert!(output.contains("goes on; 6 of 20 runs are there"), "{output}");
     assert!(output.contains("6 kept rows of other runs of this plan stay in"), "{output}");
-    let output = run(&torn, "--seeds 1", &text).unwrap();
+    let output = run(&Settings { seeds: Some(1), ..settings(&torn) }, &text).unwrap();
     assert!(output.contains("goes on; 10 of 10 runs"), "what the quick run made is of use: {output}");
-    let output = run(&torn, "", &text).unwrap();
+    let output = run(&settings(&torn), &text).unwrap();
     assert!(output.contains("goes on; 26 of 40 runs are there") && output.contains("14 runs in"), "{output}");
     assert_eq!(bytes(&torn, "rows.parquet"), bytes(&whole, "rows.parquet"));
     assert!(!torn.join("fake-plan/partial.csv").exists(), "nothing has to be kept any more");
@@ -307,21 +294,23 @@ fn a_smaller_run_leaves_the_rows_of_an_interrupted_one() {
 fn fewer_runs_replace_finished_ones_only_if_told_to() {
     let home = tempfile::tempdir().unwrap();
     let text = fake::text("");
-    run(home.path(), "--quick", &text).unwrap();
-    run(home.path(), "", &text).unwrap();
+    run(&Settings { is_quick: true, ..settings(home.path()) }, &text).unwrap();
+    run(&settings(home.path()), &text).unwrap();
     let before = (bytes(home.path(), "rows.parquet"), bytes(home.path(), "run.json"));
-    for (more, why) in [("--quick", "a quick run would"), ("--seeds 3", "3 seeds would")] {
-        let refused = words(&run(home.path(), more, &text).unwrap_err());
+    let quick = Settings { is_quick: true, ..settings(home.path()) };
+    let fewer = Settings { seeds: Some(3), ..settings(home.path()) };
+    for (fewer, why) in [(quick, "a quick run would"), (fewer, "3 seeds would")] {
+        let refused = words(&run(&fewer, &text).unwrap_err());
         assert!(refused.contains("whole plan, with 4 seeds") && refused.contains(why), "{refused}");
         assert!(refused.contains("--out") && refused.contains("--fresh"), "{refused}");
         assert_eq!((bytes(home.path(), "rows.parquet"), bytes(home.path(), "run.json")), before);
         assert!(!home.path().join("fake-plan/partial.csv").exists(), "nothing was begun");
     }
-    let output = run(home.path(), "", &text).unwrap();
+    let output = run(&settings(home.path()), &text).unwrap();
     assert!(output.contains("the same runs were made before; `guestright-lab report "), "{output}");
-    let output = run(home.path(), "--seeds 5", &text).unwrap();
+    let output = run(&Settings { seeds: Some(5), ..settings(home.path()) }, &text).unwrap();
     assert!(!output.contains("made before"), "{output}");
-    run(home.path(), "--quick --fresh", &text).unwrap();
+    run(&Settings { is_quick: true, earlier: Earlier::Replaced, ..settings(home.path()) }, &text).unwrap();
     assert_ne!(bytes(home.path(), "rows.parquet"), before.0);
 }
 
@@ -331,13 +320,13 @@ fn a_signal_after_the_last_run_is_heard() {
     let home = tempfile::tempdir().unwrap();
     let (whole, torn) = (home.path().join("whole"), home.path().join("torn"));
     let text = fake::text("");
-    run(&whole, "", &text).unwrap();
+    run(&settings(&whole), &text).unwrap();
     interrupt(&torn, &whole, &text, 0..40);
     let plans = vec![(source(&text), fake::plan(""))];
-    let words = words(&run_plans(&settings(&torn, ""), plans, stopped()).unwrap_err());
+    let words = words(&run_plans(&settings(&torn), plans, stopped()).unwrap_err());
     assert!(words.contains("stopped before the report was written; all runs are kept"), "{words}");
     assert!(!torn.join("report.html").exists());
-    let output = run(&torn, "", &text).unwrap();
+    let output = run(&settings(&torn), &text).unwrap();
     assert!(output.contains("goes on; 40 of 40 runs") && torn.join("report.html").exists(), "{output}");
 }
 
@@ -346,14 +335,14 @@ fn damaged_lines_are_told() {
     let home = tempfile::tempdir().unwrap();
     let (whole, torn) = (home.path().join("whole"), home.path().join("torn"));
     let text = fake::text("");
-    run(&whole, "", &text).unwrap();
+    run(&settings(&whole), &text).unwrap();
     interrupt(&torn, &whole, &text, 0..12);
     let path = torn.join("fake-plan/partial.csv");
     let kept = std::fs::read_to_string(&path).unwrap();
     let mut lines: Vec<&str> = kept.lines().collect();
     lines[11] = "damaged";
     std::fs::write(&path, lines.join("\n") + "\n").unwrap();
-    let output = run(&torn, "--resume", &text).unwrap();
+    let output = run(&Settings { earlier: Earlier::Needed, ..settings(&torn) }, &text).unwrap();
     assert!(
         output.contains("goes on; 10 of 40 runs") && output.contains("2 damaged lines at the end"),
         "{output}"
@@ -374,11 +363,11 @@ of = "loss"
 at = { calls = 2 }
 "#;
     let prediction = claim.clone() + "prediction = true\n";
-    let output = run(&home.path().join("prediction"), "", &fake::text(&prediction)).unwrap();
+    let output = run(&settings(&home.path().join("prediction")), &fake::text(&prediction)).unwrap();
     let parts = |text: &str| text.lines().filter(|line| line.contains("calls = 2: ")).count();
     assert_eq!(parts(&output), 10, "{output}");
     assert!(!output.contains("--details"), "{output}");
     let judged = claim + "between = [0, 1]\n";
-    let output = run(&home.path().join("between"), "", &fake::text(&judged)).unwrap();
+    let output = run(&settings(&home.path().join("between")), &fake::text(&judged)).unwrap();
     assert!(parts(&output) == 0 && output.contains("10 numbers; --details shows them"), "{output}");
 }

@@ -116,7 +116,7 @@ fn off_file(state: &Path) -> PathBuf {
 /// # Errors
 /// The state directory cannot be written to.
 pub fn want(state: &Path, on: bool) -> Result<(), RunError> {
-    private::make_directory(state)?;
+    private::make_private_directory(state)?;
     let file = off_file(state);
     let done = match (on, std::fs::remove_file(&file)) {
         (false, _) => std::fs::write(&file, ""),

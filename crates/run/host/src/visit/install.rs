@@ -67,7 +67,7 @@ impl MemberFiles {
         if is_renewed {
             files.retain(|(file, _)| *file != renewed);
         }
-        private::make_directory(&directory)?;
+        private::make_private_directory(&directory)?;
         for (file, bytes) in &files {
             guestright_keys::replace_private(file, bytes).map_err(RunError::config)?;
         }

@@ -151,7 +151,7 @@ pub async fn stay_on(
 ) -> Result<Ended, RunError> {
     // One that has expired says so in the log: the tunnel leads home all the same, in networks that ask for none.
     let credentials = renewal::latest(credentials, &settings.state);
-    private::make_directory(&settings.state)?;
+    private::make_private_directory(&settings.state)?;
     let file = settings.tunnel.as_ref().ok_or_else(|| {
         RunError::config("who stays on needs a tunnel home: every network is one that is not trusted")
     })?;

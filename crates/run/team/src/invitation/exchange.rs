@@ -2,10 +2,12 @@
 //!
 //! A key is certified only if its owner signs the founder's nonce with it: nobody gets a certificate for another's key.
 
-use super::{Founder, Membership, keep, now};
+use super::{Founder, Membership, keep};
+use crate::life::{DAY, span};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use guestright_channel::{Channel, Receiver, Sender};
+use guestright_clock::unix_seconds;
 use guestright_error::RunError;
 use guestright_identity::{Certificate, PublicKey, RevocationList, Role, SecretKey, Signature, Suite};
 use serde::de::DeserializeOwned;
@@ -129,9 +131,7 @@ fn certify(
     if roles.is_empty() || is_twice {
         return Err(wrong("a request without a key, or with two of a role"));
     }
-    let now = now();
-    // Other clocks may be a little behind ours.
-    let (from, to) = (now.minus(600), now.plus(founder.days * 86_400));
+    let (from, to) = span(unix_seconds(), founder.days * DAY);
     let issue = |key: &RequestedKey| {
         let public =
             PublicKey::parse(suite, &key.public.bytes()?).map_err(|_| wrong("a key that is none"))?;
@@ -175,7 +175,7 @@ pub(super) async fn ask(channel: Channel, roles: &[Role]) -> Result<Membership, 
         let certificate =
             Certificate::parse(&certificate.bytes()?).map_err(|_| wrong("a certificate that is none"))?;
         let is_ours = certificate.subject() == key.public() && certificate.team() == &team;
-        if !is_ours || certificate.check(role, now()).is_err() {
+        if !is_ours || certificate.check(role, unix_seconds()).is_err() {
             return Err(wrong("a certificate for something else, or one that does not hold now")
                 .with_hint("are the clocks of both computers right?"));
         }

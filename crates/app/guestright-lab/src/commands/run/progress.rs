@@ -1,6 +1,6 @@
 //! A line for whoever waits.
 
-use guestright_bench::words::scaled;
+use guestright_bench::numbers::scaled;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 

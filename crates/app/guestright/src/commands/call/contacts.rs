@@ -8,7 +8,6 @@ use guestright_cli::output::Output;
 use guestright_directory::{Address, Contact, HomeHint};
 use guestright_team::qr::Code;
 use guestright_telephone::{contacts, home};
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 /// Print your own contact card, for others to call you
@@ -121,7 +120,7 @@ impl Card {
         }
         if self.qr {
             let code = Code::new(&card).map_err(Failure::user)?;
-            qr::print(&code, std::io::stdout().is_terminal(), out)?;
+            qr::print(&code, out)?;
         }
         Ok(())
     }

@@ -1,15 +1,14 @@
 //! A member's way home: its WireGuard configuration, its place at the gateway, and its word to its home.
 
-use crate::gateway_files::create_private;
 use crate::qr;
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
+use guestright_host::private::create_private;
 use guestright_team::qr::Code;
 use guestright_team::way_home::{BYTES_PER_DAY, Terms, Tunnel, TunnelWish};
 use guestright_units::TeamId;
 use serde_json::{Value, json};
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 /// The tunnel of a new member.
@@ -118,7 +117,7 @@ pub(super) fn json(tunnel: &Tunnel) -> Value {
 /// Prints configuration and code.
 pub(super) fn print(tunnel: &Tunnel, out: &mut Output) -> Outcome {
     writeln!(out, "\n{}", tunnel.config.as_str())?;
-    qr::print(&Code::new(&tunnel.config)?, std::io::stdout().is_terminal(), out)?;
+    qr::print(&Code::new(&tunnel.config)?, out)?;
     let path = tunnel.path.display();
     writeln!(
         out,

@@ -6,10 +6,10 @@ use crate::settings;
 use guestright_cli::failure::Outcome;
 use guestright_cli::output::Output;
 use guestright_error::RunError;
+use guestright_team::member;
 use guestright_team::phone::{Home, HomeSettings, Revoked, Served, Wish, add};
 use guestright_team::qr::Code;
 use serde_json::{Value, json};
-use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 /// What a stock phone imports.
@@ -56,7 +56,8 @@ impl Add {
         self.tunnel.images().check(true)?;
         let wish = Wish { page: self.phone.page, anew: self.phone.anew };
         let key = || self.team.signing_key();
-        let served = add(dir, &key, &mut self.wish(), self.tunnel.wish(), wish, &home)?;
+        let member = member::Wish { tunnel: Some(self.tunnel.wish()), ..self.wish() };
+        let served = add(dir, &key, member, wish, &home)?;
         let Served { certificate, is_new, record, files, answer, gateway_read, .. } = &served;
         if self.json {
             let id = certificate.subject_id().to_string();
@@ -89,7 +90,7 @@ impl Add {
 
 fn print_page(page: &Value, out: &mut Output) -> Outcome {
     let (link, minutes) = (page["link"].as_str().unwrap_or_default(), &page["minutes"]);
-    qr::print(&Code::new(link)?, std::io::stdout().is_terminal(), out)?;
+    qr::print(&Code::new(link)?, out)?;
     writeln!(out, "scan this with the phone, at home: {link}")?;
     writeln!(
         out,

@@ -4,7 +4,7 @@ use super::TeamArgs;
 use guestright_cli::failure::Outcome;
 use guestright_cli::output::Output;
 use guestright_team::life::{DAY, parse_seconds};
-use guestright_team::renewal::{self, DAYS, DIRECTORY, Made, Revoked, Terms};
+use guestright_team::renewal::{self, DAYS, DIRECTORY, LONGEST_TEXT, Made, Revoked, Terms};
 use serde_json::json;
 
 /// Let the team's home renew certificates, so that they need no founder
@@ -41,7 +41,7 @@ struct Init {
     #[arg(long, value_name = "DURATION", conflicts_with = "days", value_parser = parse_seconds)]
     life: Option<u64>,
     /// How long a renewed certificate holds at most; never longer than the one that it renews
-    #[arg(long, value_name = "DURATION", default_value = "366d", value_parser = parse_seconds)]
+    #[arg(long, value_name = "DURATION", default_value = LONGEST_TEXT, value_parser = parse_seconds)]
     longest: u64,
     /// Give the key that is there a warrant for another time
     #[arg(long)]

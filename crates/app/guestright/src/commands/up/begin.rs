@@ -7,7 +7,7 @@ use guestright_cli::files::PassphraseArgs;
 use guestright_cli::output::Output;
 use guestright_host::HomeAddress;
 use guestright_host::visit::install::{self, MemberFiles};
-use guestright_host::visit::{asking, background};
+use guestright_host::visit::{background, resident};
 use std::path::{Path, PathBuf};
 use tracing::level_filters::LevelFilter;
 
@@ -61,13 +61,13 @@ pub(super) fn start(config: &Path, log: LevelFilter, out: &mut Output) -> Outcom
             .hint("sudo guestright up; afterwards members of the group guestright need no sudo"));
     }
     let state = beside(config, &settings.state);
-    if asking::is_systemd() && config == Path::new(crate::settings::visit::FILE) {
-        background::want(&state, true)?;
+    background::want(&state, true)?;
+    if resident::is_systemd() && config == Path::new(crate::settings::visit::FILE) {
         let program = std::env::current_exe().map_err(Failure::network)?;
         if let Some(unit) = install::start_unit(&program)? {
             writeln!(out, "{} is made: the visitor starts with the computer from now on", unit.display())?;
         }
         return Ok(());
     }
-    Ok(asking::start(config, &state, &log.to_string())?)
+    Ok(resident::start(config, &state, &log.to_string())?)
 }

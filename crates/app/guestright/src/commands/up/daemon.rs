@@ -6,6 +6,7 @@ use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::PassphraseArgs;
 use guestright_cli::output::Output;
 use guestright_host::notify;
+use guestright_host::private::make_private_directory;
 use guestright_host::visit::background::{self, Loaded};
 use guestright_privileges::Needs;
 use std::io::Write;
@@ -26,7 +27,7 @@ pub(super) fn run(config: &Path, until_down: bool, json: bool, out: &mut Output)
     let control = beside(&config, &file.control);
     let first = load(&file, &config, json)?;
     background::make_door(&control, &file.group)?;
-    guestright_cli::files::state_directory(&first.settings.state)?;
+    make_private_directory(&first.settings.state)?;
     let tunnel = first.settings.tunnel.clone();
     let files =
         [Some(&first.settings.state), Some(&first.settings.certificate), tunnel.as_ref(), Some(&control)]

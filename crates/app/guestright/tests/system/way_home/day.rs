@@ -120,17 +120,18 @@ impl Day {
     }
 
     fn until_status(&self, patience: Duration, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        let mut status = Value::Null;
         let log = || std::fs::read_to_string(self.abroad.town.path("laptop/state/log")).unwrap_or_default();
         let deadline = Instant::now() + patience;
-        while !wanted(&status) {
+        loop {
             let look = Instant::now();
+            let status = self.status();
+            if wanted(&status) {
+                println!("{:.1} s: {}", self.began.elapsed().as_secs_f64(), status["standing"]["sentence"]);
+                return status;
+            }
             assert!(look < deadline, "waited in vain for {what}: {status}\n{}", log());
-            status = self.status();
             pause_after(look);
         }
-        println!("{:.1} s: {}", self.began.elapsed().as_secs_f64(), status["standing"]["sentence"]);
-        status
     }
 
     /// Online as this network lets it be, served or not, and it says so; the Internet sees the home's address.

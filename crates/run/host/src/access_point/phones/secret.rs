@@ -29,9 +29,9 @@ fn make(file: &Path) -> Result<Zeroizing<String>, RunError> {
     guestright_clock::rng().fill_bytes(&mut *chance);
     let secret = Zeroizing::new(URL_SAFE_NO_PAD.encode(*chance));
     if let Some(directory) = file.parent() {
-        private::make_directory(directory)?;
+        private::make_private_directory(directory)?;
     }
-    private::create(file, secret.as_bytes())?;
+    private::create_private(file, secret.as_bytes())?;
     Ok(secret)
 }
 

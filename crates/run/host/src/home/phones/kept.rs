@@ -405,7 +405,7 @@ impl Household {
             return Err(RunError::config(format!("the clock of the home's computer says {now}"))
                 .with_hint("set it: certificates that are made now would count for another time"));
         }
-        private::make_directory(&self.directory)?;
+        private::make_private_directory(&self.directory)?;
         let authority = Authority::found(self.realm.clone(), now, rng);
         write_credential(&self.directory.join(AUTHORITY), authority.credential())?;
         tracing::info!(until = %authority.certificate().not_after(), "made an authority for phones");

@@ -1,4 +1,5 @@
 use super::*;
+use guestright_clock::unix_seconds;
 use guestright_eap::{Authority, Credential};
 use guestright_units::UnixSeconds;
 use rand::SeedableRng as _;
@@ -22,7 +23,7 @@ struct House {
 impl House {
     fn new() -> Self {
         let mut rng = StdRng::seed_from_u64(1);
-        let authority = Authority::found(REALM.parse().unwrap(), now(), &mut rng);
+        let authority = Authority::found(REALM.parse().unwrap(), unix_seconds(), &mut rng);
         let mut house = Self { directory: tempfile::tempdir().unwrap(), authority, rng };
         house.renew();
         house
@@ -30,7 +31,7 @@ impl House {
 
     /// Writes the access point's files anew.
     fn renew(&mut self) {
-        let server = self.authority.issue_server(now(), &mut self.rng);
+        let server = self.authority.issue_server(unix_seconds(), &mut self.rng);
         let write = |name: &str, text: &str| std::fs::write(self.directory.path().join(name), text).unwrap();
         write("radsec.pem", &server.certificate.to_pem());
         write("radsec.key", &server.key.to_pem());
@@ -88,10 +89,6 @@ impl House {
     }
 }
 
-fn now() -> UnixSeconds {
-    guestright_clock::Clock::start().now().unix_seconds()
-}
-
 /// A header that says how long the packet is, and so much of it.
 fn packet(length: u16, there: usize) -> Vec<u8> {
     let mut packet = vec![1, 7];
@@ -124,7 +121,7 @@ async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 async fn packets_come_in_and_answers_go_out_in_both_versions() {
     let mut house = House::new();
     let (door, mut received) = house.open();
-    let client = house.client(now());
+    let client = house.client(unix_seconds());
     for version in [&TLS12, &TLS13] {
         let mut stream = house.connect(&door, version, Some(&client)).await.unwrap();
         // Two at once, and one in pieces.
@@ -149,10 +146,10 @@ async fn who_shows_no_certificate_of_the_authority_is_not_listened_to() {
     let mut house = House::new();
     let (door, mut received) = house.open();
     let mut other = House { rng: StdRng::seed_from_u64(2), ..House::new() };
-    other.authority = Authority::found(REALM.parse().unwrap(), now(), &mut other.rng);
-    let stranger = other.client(now());
-    let expired = house.client(now().minus(2 * 366 * 86_400));
-    let server = house.authority.issue_server(now(), &mut house.rng);
+    other.authority = Authority::found(REALM.parse().unwrap(), unix_seconds(), &mut other.rng);
+    let stranger = other.client(unix_seconds());
+    let expired = house.client(unix_seconds().minus(2 * 366 * 86_400));
+    let server = house.authority.issue_server(unix_seconds(), &mut house.rng);
     for (credential, words) in [
         (None, "sent no certificates"),
         (Some(&stranger), "UnknownIssuer"),
@@ -182,7 +179,7 @@ async fn who_shows_no_certificate_of_the_authority_is_not_listened_to() {
 async fn a_packet_of_another_length_than_packets_have_ends_the_connection() {
     let mut house = House::new();
     let (door, mut received) = house.open();
-    let client = house.client(now());
+    let client = house.client(unix_seconds());
     for length in [0, 3, 19, 4_097, u16::MAX] {
         let mut stream = house.connect(&door, &TLS13, Some(&client)).await.unwrap();
         stream.write_all(&packet(length, 4_096)).await.unwrap();
@@ -209,7 +206,7 @@ async fn a_packet_that_has_begun_has_to_end_and_silence_between_packets_may_last
 async fn who_floods_with_connections_keeps_neither_those_who_are_in_nor_newcomers_out() {
     let mut house = House::new();
     let (door, mut received) = house.open();
-    let client = house.client(now());
+    let client = house.client(unix_seconds());
     let mut known = house.connect(&door, &TLS13, Some(&client)).await.unwrap();
     known.write_all(&packet(20, 20)).await.unwrap();
     let (from, _) = received.recv().await.unwrap();
@@ -235,7 +232,7 @@ async fn who_floods_with_connections_keeps_neither_those_who_are_in_nor_newcomer
 async fn who_reads_nothing_is_let_go() {
     let mut house = House::new();
     let (door, mut received) = house.open();
-    let client = house.client(now());
+    let client = house.client(unix_seconds());
     let mut stream = house.connect(&door, &TLS13, Some(&client)).await.unwrap();
     stream.write_all(&packet(20, 20)).await.unwrap();
     let (from, _) = received.recv().await.unwrap();
@@ -249,11 +246,11 @@ async fn who_reads_nothing_is_let_go() {
 async fn renewed_files_are_taken_and_broken_ones_are_not() {
     let mut house = House::new();
     let (door, _received) = house.open();
-    let old = house.client(now());
-    house.authority = Authority::found(REALM.parse().unwrap(), now(), &mut house.rng);
+    let old = house.client(unix_seconds());
+    house.authority = Authority::found(REALM.parse().unwrap(), unix_seconds(), &mut house.rng);
     house.renew();
     door.read_again();
-    let new = house.client(now());
+    let new = house.client(unix_seconds());
     assert!(house.connect(&door, &TLS12, Some(&new)).await.is_ok());
     assert!(house.connect(&door, &TLS12, Some(&old)).await.is_err());
     std::fs::write(&door.settings.certificate, "nothing").unwrap();

@@ -1,6 +1,5 @@
 //! What people ask of a visitor that stays on: how it stands, to switch it on or off; and starting it without systemd.
 
-use super::background;
 use super::install::UNIT_NAME;
 use crate::{control, system_command};
 use guestright_error::{OrFail as _, RunError};
@@ -14,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long it is waited for word of how it stands.
+/// How long to wait until it has found out how it stands.
 const SETTLED_MAX: Duration = Duration::from_secs(20);
-/// How often it is looked whether something is news.
+/// How often to ask it again.
 pub const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How long it may take to switch off: the last bytes are signed for first.
 const DOWN_MAX: Duration = Duration::from_secs(15);
@@ -128,7 +127,7 @@ impl Resident {
         self.state.as_deref().is_some_and(|state| super::switch_file(state).exists())
     }
 
-    /// Nobody runs; a closed switch is worth a word.
+    /// The error that it does not run; the hint says if its kill switch was left closed.
     pub fn nobody(&self) -> RunError {
         RunError::network("the visitor's program does not run").with_hint(if self.is_left_closed() {
             "it was killed, and its kill switch is closed: `guestright up` goes on, `guestright down` opens it"
@@ -152,8 +151,8 @@ pub fn sentence(status: &Value) -> &str {
     status["standing"]["sentence"].as_str().unwrap_or("it is just starting")
 }
 
-/// Whether two sentences say the same; numbers in them grow by themselves.
-pub fn is_same(one: &str, other: &str) -> bool {
+/// Whether two sentences differ in numbers only, or not at all: those grow by themselves, and are no news.
+pub fn differs_in_numbers_only(one: &str, other: &str) -> bool {
     let words = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
     words(one) == words(other)
 }
@@ -162,12 +161,12 @@ fn log_file(state: &Path) -> PathBuf {
     state.join("log")
 }
 
-/// Starts it without systemd: a process of its own, which no terminal ends. It logs into its state directory.
+/// Starts it without systemd: a process of its own, which no terminal ends. It logs into its state directory, and stays only if
+/// that says that it is wanted ([`want`](super::background::want)).
 ///
 /// # Errors
 /// Its log cannot be opened, or the program not be started.
 pub fn start(config: &Path, state: &Path, log: &str) -> Result<(), RunError> {
-    background::want(state, true)?;
     let path = log_file(state);
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
     let file = file.or_config(|| format!("open {}", path.display()))?;
@@ -195,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_sentence_is_news_if_more_than_its_numbers_differ() {
-        assert!(is_same("online, 12 MB signed for", "online, 13 MB signed for"));
-        assert!(!is_same("online, 12 MB signed for", "no network"));
+        assert!(differs_in_numbers_only("online, 12 MB signed for", "online, 13 MB signed for"));
+        assert!(!differs_in_numbers_only("online, 12 MB signed for", "no network"));
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! - [`Overview`]: all of it. [`Overview::from_json`] reads, [`Overview::to_json`] writes, [`Overview::shortened`] leaves out
 //!   what is too much and counts it.
+//! - [`Answer`]: the part of it that an access point knows, and its CBOR.
 //! - [`Standing`]: how the household stands, in one sentence and one of six states.
 //! - [`Guest`], [`Balance`], [`Why`], [`Hour`], [`Refusal`], [`Member`], [`Call`], [`Finding`]: its parts.
 //! - [`Sum`], [`Rate`], [`Count`], [`Moment`], [`Mos`], [`Name`], [`Sentence`], [`Team`], [`Key`]: the values that they are made of.
@@ -34,6 +35,7 @@
 #![warn(missing_docs)]
 
 mod access_point;
+mod answer;
 mod call;
 mod class;
 mod credit;
@@ -53,6 +55,7 @@ mod text;
 mod why;
 
 pub use access_point::{AccessPoint, COUNTERS_MAX};
+pub use answer::{ANSWER_BYTES_MAX, ANSWER_VERSION, Answer, AnswerError};
 pub use call::{Call, Phase, Protection};
 pub use class::Class;
 pub use credit::{Allowance, Balance, Credit};

@@ -14,8 +14,8 @@ pub struct Member {
     pub name: Name,
     /// The key of its certificate.
     pub key: Key,
-    /// When its certificate ends.
-    pub not_after: Moment,
+    /// When its certificate ends; `null` where the home has not seen it yet.
+    pub not_after: Option<Moment>,
     /// Since when its key counts no longer; `null` while it does.
     pub revoked: Option<Moment>,
     /// What it has.

@@ -185,7 +185,7 @@ prop_compose! {
 
 prop_compose! {
     fn member()(
-        name in name(), key in key(), not_after in moment(), revoked in option::of(moment()),
+        name in name(), key in key(), not_after in option::of(moment()), revoked in option::of(moment()),
         devices in vec(device(), 0..3),
     ) -> Member {
         Member { name, key, not_after, revoked, devices }

@@ -178,7 +178,7 @@ fn member() -> Member {
     Member {
         name: name(),
         key: KEY,
-        not_after: MOMENT,
+        not_after: Some(MOMENT),
         revoked: Some(MOMENT),
         devices: vec![device; DEVICES_MAX],
     }

@@ -15,6 +15,7 @@
 mod credit;
 mod error;
 mod hints;
+mod hours;
 mod marker;
 mod own;
 mod put;
@@ -29,6 +30,7 @@ mod writer;
 pub use credit::KeptCredit;
 pub use error::StoreError;
 pub use hints::HintQuery;
+pub use hours::HourSums;
 pub use put::{Outcome, PutReport};
 pub use read::{Encoded, Outgoing};
 pub use store::{Edge, Limits, Store};

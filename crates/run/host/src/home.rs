@@ -8,6 +8,7 @@ pub mod links;
 mod mapping;
 mod members;
 mod open;
+pub mod overview;
 pub mod own_name;
 pub mod phones;
 mod renewing;
@@ -36,6 +37,7 @@ use guestright_units::{Bytes, TeamId};
 use ikev2::Ikev2;
 use mapping::PortMapping;
 use open::{Ways, edge, read_revocations};
+use overview::{OverviewQuestions, Overviews};
 use own_name::OwnName;
 use phones::Phones;
 use rand::rngs::StdRng;
@@ -119,6 +121,9 @@ struct Loop {
     kept_addresses: links::Kept,
     keeper: Keeper,
     phones: Phones,
+    overviews: Overviews,
+    /// What people call the household, if it has said so.
+    household_name: Option<String>,
     /// Connections whose handshake is not over, the oldest first.
     handshakes: VecDeque<Handshake>,
     /// Strangers can cause a decision five times a second: the log says so many a minute.
@@ -139,6 +144,7 @@ struct Inputs {
     /// What is signed in members' places, if anything may be.
     news: Option<mpsc::Receiver<News>>,
     questions: mpsc::Receiver<Question>,
+    overviews: OverviewQuestions,
     stop: Stop,
     reload: Reload<Settings>,
     probes: Probes,
@@ -213,6 +219,22 @@ pub async fn run(
     requests: Requests<Settings>,
     out: &mut impl Write,
 ) -> Result<(), RunError> {
+    let (_, questions) = overview::channel();
+    run_with(settings, credentials, requests, questions, out).await
+}
+
+/// The same, for a program that shows the household's overview: `overviews` is the other end of its
+/// [`overview::OverviewHandle`].
+///
+/// # Errors
+/// The same.
+pub async fn run_with(
+    settings: &Settings,
+    credentials: Credentials,
+    requests: Requests<Settings>,
+    overviews: OverviewQuestions,
+    out: &mut impl Write,
+) -> Result<(), RunError> {
     let state = &settings.state;
     private::check(&credentials, Role::Home)?;
     let credentials = renewal::latest(credentials, state);
@@ -241,6 +263,7 @@ pub async fn run(
     let mut this = Loop {
         server,
         team,
+        overviews: Overviews::new(clock.now()),
         clock,
         rng,
         store: writer.handle(),
@@ -261,6 +284,7 @@ pub async fn run(
         kept_addresses: links::Kept::new(state),
         keeper: Keeper::default(),
         phones,
+        household_name: settings.phones.as_ref().and_then(|phones| phones.name.clone()),
         handshakes: VecDeque::new(),
         decision_lines: LogPace::default(),
         session_lines: LogPace::default(),
@@ -278,7 +302,7 @@ pub async fn run(
     let news = delegates.as_mut().and_then(Delegates::take_news);
     let Requests { stop, reload, probes } = requests;
     let inputs =
-        Inputs { listener, from_peers, from_store, from_neighbours, news, questions, stop, reload, probes };
+        Inputs { listener, from_peers, from_store, from_neighbours, news, questions, overviews, stop, reload, probes };
     this.run(inputs, &credentials, &mut delegates).await;
     finish(this, delegates, writer, state).await
 }
@@ -322,7 +346,7 @@ impl Loop {
         self.keep_certificates();
         self.drain();
         loop {
-            let due = [self.credit_due(), self.renewing_due(), self.phones.poll_timeout()];
+            let due = [self.credit_due(), self.renewing_due(), self.phones.poll_timeout(), self.overviews.poll_timeout()];
             let due = due.into_iter().flatten().min();
             let due = due.map(|due| self.clock.until(due));
             tokio::select! {
@@ -340,6 +364,7 @@ impl Loop {
                         return;
                     }
                 }
+                asked = inputs.overviews.next() => self.handle_overview(asked),
                 () = inputs.reload.requested() => drop(self.reload(&mut inputs.reload)),
                 () = inputs.probes.answer() => {}
                 Some(lookup) = delegates::lookup(delegates) => self.look_up(lookup),
@@ -417,6 +442,7 @@ impl Loop {
             FromPeer::NotNow(reason) => self.say_certificate(reason),
             FromPeer::Message(peer, bytes) => self.server.handle_input(peer, &bytes, &mut self.rng, now),
             FromPeer::Gone(peer) => {
+                self.note_gone(peer);
                 self.peers.remove(&peer);
                 self.server.handle_disconnected(peer);
             }
@@ -447,11 +473,13 @@ impl Loop {
         let Connected { mut sender, receiver, certificate } = connected;
         let peer = self.next_peer;
         self.next_peer += 1;
+        let role = certificate.role();
         if let Err(reason) = self.server.handle_connected(peer, certificate, self.clock.now()) {
             return tracing::info!(%reason, "a program of the team was not let in");
         }
         let (outgoing, mut messages) = mpsc::channel::<Vec<u8>>(OUTGOING_MAX);
         self.peers.insert(peer, outgoing);
+        self.note_connected(role);
         tokio::spawn(async move {
             while let Some(message) = messages.recv().await {
                 if sender.send(&message).await.is_err() {
@@ -475,6 +503,7 @@ impl Loop {
         while let Some((peer, message)) = self.server.poll_transmit() {
             // A program that does not read its answers loses them, and then its channel.
             if self.peers.get(&peer).is_some_and(|outgoing| outgoing.try_send(message).is_err()) {
+                self.note_gone(peer);
                 self.peers.remove(&peer);
                 self.server.handle_disconnected(peer);
             }
@@ -536,13 +565,20 @@ impl Loop {
                 }
             }
             Event::Begun { consumer, is_let_in, reason } => {
+                if !is_let_in {
+                    self.note_not_begun(consumer, &reason);
+                }
                 self.decided(consumer, &if is_let_in { "let in" } else { "refused" }, &reason);
             }
             Event::Decided { consumer, decision, reason } => {
+                self.note_decided(consumer, decision.verdict, &reason);
                 self.decided(consumer, &decision.verdict, &reason);
             }
             Event::Renewed { role, key, not_after } => {
                 tracing::info!(%role, %key, until = %not_after, "renewed a certificate");
+            }
+            Event::Answered { peer, reference, version, answer } => {
+                self.handle_overview_answer(peer, (reference, version), &answer);
             }
             Event::Refused { kind: "certificate", reason } => self.say_certificate(reason),
             Event::Refused { kind, reason } => tracing::debug!(kind, %reason, "refused"),
@@ -564,6 +600,8 @@ impl Loop {
             }
             Some((export::QUESTION, after)) => export::answer(&self.store, after, reply),
             None if question == export::QUESTION => export::answer(&self.store, "", reply),
+            None if question == "overview" => self.handle_overview_question(None, reply),
+            Some(("overview", team)) => self.handle_overview_question(Some(team), reply),
             Some(("why", team)) => drop(reply.send(self.why(team))),
             Some(("sponsor", words)) => drop(reply.send(self.sponsor(words))),
             Some(("phone", words)) => {
@@ -575,7 +613,7 @@ impl Loop {
             None if question == "accounts" => drop(reply.send(self.accounts())),
             None if question == "stop" => drop(reply.send(json!({ "stopping": true }))),
             _ => drop(
-                reply.send(json!({ "error": "the questions are: status, accounts, why TEAM, sponsor TEAM BYTES, phone …, backup, export, reload, stop" })),
+                reply.send(json!({ "error": "the questions are: status, overview, overview TEAM, accounts, why TEAM, sponsor TEAM BYTES, phone …, backup, export, reload, stop" })),
             ),
         }
     }
@@ -674,18 +712,24 @@ impl Loop {
         }))
     }
 
-    fn why(&mut self, beginning: &str) -> Value {
+    /// The team with this id, or the one that is known whose id begins like that.
+    fn find_team(&self, beginning: &str) -> Result<TeamId, String> {
         let graph = self.server.graph();
         let known: Vec<_> = graph.teams().filter(|team| team.to_string().starts_with(beginning)).collect();
-        let team = match (beginning.parse::<TeamId>(), known.as_slice()) {
-            (Ok(team), _) | (Err(_), &[team]) => team,
-            (Err(_), []) => {
-                return json!({ "error": format!("no team is known whose id begins with {beginning}") });
-            }
+        match (beginning.parse::<TeamId>(), known.as_slice()) {
+            (Ok(team), _) | (Err(_), &[team]) => Ok(team),
+            (Err(_), []) => Err(format!("no team is known whose id begins with {beginning}")),
             (Err(_), several) => {
                 let count = several.len();
-                return json!({ "error": format!("{count} teams begin with {beginning}; give more digits") });
+                Err(format!("{count} teams begin with {beginning}; give more digits"))
             }
+        }
+    }
+
+    fn why(&mut self, beginning: &str) -> Value {
+        let team = match self.find_team(beginning) {
+            Ok(team) => team,
+            Err(error) => return json!({ "error": error }),
         };
         let explanation = self.server.explain(team, Bytes(1_000_000), &mut self.rng);
         let own = self.team;

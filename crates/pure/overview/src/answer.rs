@@ -41,7 +41,9 @@ pub enum AnswerError {
         got: usize,
     },
     /// The answer is in a form that this program does not know.
-    #[error("the answer has version {got}, and this program reads {ANSWER_VERSION}; update the older of the two")]
+    #[error(
+        "the answer has version {got}, and this program reads {ANSWER_VERSION}; update the older of the two"
+    )]
     Version {
         /// Which version it has.
         got: u8,

@@ -12,6 +12,7 @@ pub mod overview;
 pub mod own_name;
 pub mod phones;
 mod renewing;
+mod why;
 
 use crate::control::{self, Question};
 use crate::listen::Acceptor;
@@ -301,8 +302,18 @@ pub async fn run_with(
     let from_neighbours = shares.events;
     let news = delegates.as_mut().and_then(Delegates::take_news);
     let Requests { stop, reload, probes } = requests;
-    let inputs =
-        Inputs { listener, from_peers, from_store, from_neighbours, news, questions, overviews, stop, reload, probes };
+    let inputs = Inputs {
+        listener,
+        from_peers,
+        from_store,
+        from_neighbours,
+        news,
+        questions,
+        overviews,
+        stop,
+        reload,
+        probes,
+    };
     this.run(inputs, &credentials, &mut delegates).await;
     finish(this, delegates, writer, state).await
 }
@@ -346,7 +357,12 @@ impl Loop {
         self.keep_certificates();
         self.drain();
         loop {
-            let due = [self.credit_due(), self.renewing_due(), self.phones.poll_timeout(), self.overviews.poll_timeout()];
+            let due = [
+                self.credit_due(),
+                self.renewing_due(),
+                self.phones.poll_timeout(),
+                self.overviews.poll_timeout(),
+            ];
             let due = due.into_iter().flatten().min();
             let due = due.map(|due| self.clock.until(due));
             tokio::select! {
@@ -364,7 +380,7 @@ impl Loop {
                         return;
                     }
                 }
-                asked = inputs.overviews.next() => self.handle_overview(asked),
+                asked = inputs.overviews.next() => overview::handle(self, asked),
                 () = inputs.reload.requested() => drop(self.reload(&mut inputs.reload)),
                 () = inputs.probes.answer() => {}
                 Some(lookup) = delegates::lookup(delegates) => self.look_up(lookup),
@@ -442,7 +458,7 @@ impl Loop {
             FromPeer::NotNow(reason) => self.say_certificate(reason),
             FromPeer::Message(peer, bytes) => self.server.handle_input(peer, &bytes, &mut self.rng, now),
             FromPeer::Gone(peer) => {
-                self.note_gone(peer);
+                overview::note_gone(self, peer);
                 self.peers.remove(&peer);
                 self.server.handle_disconnected(peer);
             }
@@ -479,7 +495,7 @@ impl Loop {
         }
         let (outgoing, mut messages) = mpsc::channel::<Vec<u8>>(OUTGOING_MAX);
         self.peers.insert(peer, outgoing);
-        self.note_connected(role);
+        overview::note_connected(self, role);
         tokio::spawn(async move {
             while let Some(message) = messages.recv().await {
                 if sender.send(&message).await.is_err() {
@@ -503,7 +519,7 @@ impl Loop {
         while let Some((peer, message)) = self.server.poll_transmit() {
             // A program that does not read its answers loses them, and then its channel.
             if self.peers.get(&peer).is_some_and(|outgoing| outgoing.try_send(message).is_err()) {
-                self.note_gone(peer);
+                overview::note_gone(self, peer);
                 self.peers.remove(&peer);
                 self.server.handle_disconnected(peer);
             }
@@ -566,19 +582,19 @@ impl Loop {
             }
             Event::Begun { consumer, is_let_in, reason } => {
                 if !is_let_in {
-                    self.note_not_begun(consumer, &reason);
+                    overview::note_not_begun(self, consumer, &reason);
                 }
                 self.decided(consumer, &if is_let_in { "let in" } else { "refused" }, &reason);
             }
             Event::Decided { consumer, decision, reason } => {
-                self.note_decided(consumer, decision.verdict, &reason);
+                overview::note_decided(self, consumer, decision.verdict, &reason);
                 self.decided(consumer, &decision.verdict, &reason);
             }
             Event::Renewed { role, key, not_after } => {
                 tracing::info!(%role, %key, until = %not_after, "renewed a certificate");
             }
             Event::Answered { peer, reference, version, answer } => {
-                self.handle_overview_answer(peer, (reference, version), &answer);
+                overview::handle_answer(self, peer, (reference, version), &answer);
             }
             Event::Refused { kind: "certificate", reason } => self.say_certificate(reason),
             Event::Refused { kind, reason } => tracing::debug!(kind, %reason, "refused"),
@@ -600,9 +616,9 @@ impl Loop {
             }
             Some((export::QUESTION, after)) => export::answer(&self.store, after, reply),
             None if question == export::QUESTION => export::answer(&self.store, "", reply),
-            None if question == "overview" => self.handle_overview_question(None, reply),
-            Some(("overview", team)) => self.handle_overview_question(Some(team), reply),
-            Some(("why", team)) => drop(reply.send(self.why(team))),
+            None if question == "overview" => overview::handle_question(self, None, reply),
+            Some(("overview", team)) => overview::handle_question(self, Some(team), reply),
+            Some(("why", team)) => drop(reply.send(why::why(self, team))),
             Some(("sponsor", words)) => drop(reply.send(self.sponsor(words))),
             Some(("phone", words)) => {
                 let now = self.clock.now();
@@ -710,37 +726,6 @@ impl Loop {
         Ok(changed.map_or(Value::Null, |changed| {
             json!({ "members": changed.members, "added": changed.added, "removed": changed.removed })
         }))
-    }
-
-    /// The team with this id, or the one that is known whose id begins like that.
-    fn find_team(&self, beginning: &str) -> Result<TeamId, String> {
-        let graph = self.server.graph();
-        let known: Vec<_> = graph.teams().filter(|team| team.to_string().starts_with(beginning)).collect();
-        match (beginning.parse::<TeamId>(), known.as_slice()) {
-            (Ok(team), _) | (Err(_), &[team]) => Ok(team),
-            (Err(_), []) => Err(format!("no team is known whose id begins with {beginning}")),
-            (Err(_), several) => {
-                let count = several.len();
-                Err(format!("{count} teams begin with {beginning}; give more digits"))
-            }
-        }
-    }
-
-    fn why(&mut self, beginning: &str) -> Value {
-        let team = match self.find_team(beginning) {
-            Ok(team) => team,
-            Err(error) => return json!({ "error": error }),
-        };
-        let explanation = self.server.explain(team, Bytes(1_000_000), &mut self.rng);
-        let own = self.team;
-        let name = |team: TeamId| if team == own { "our team".to_owned() } else { team.short() };
-        if self.server.accounts().is_some() {
-            let lines = self.reservations(team, &name);
-            return json!({ "team": team.to_string(), "reason": "by credit that is reserved between homes", "lines": lines });
-        }
-        json!({ "team": team.to_string(), "reason": explanation.decision.reason(),
-            "ind": explanation.decision.ind.map(|ind| ind.to_string()),
-            "lines": explanation.lines(name) })
     }
 
     fn status(&mut self) -> Value {

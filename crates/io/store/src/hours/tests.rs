@@ -41,11 +41,8 @@ fn what_was_carried_stands_in_the_hour_in_which_it_began() {
         without_hold: Bytes(without_hold),
         consumed: Bytes(consumed),
     };
-    let want = [
-        (first, sums(5, 5, 0)),
-        (first.plus(3_600), sums(0, 0, 5)),
-        (first.plus(7_200), sums(10, 4, 0)),
-    ];
+    let want =
+        [(first, sums(5, 5, 0)), (first.plus(3_600), sums(0, 0, 5)), (first.plus(7_200), sums(10, 4, 0))];
     assert_eq!(store.hours(team, first).unwrap(), BTreeMap::from(want));
 }
 

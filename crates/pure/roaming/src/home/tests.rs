@@ -37,10 +37,7 @@ fn access_points_alone_are_asked_and_answer() {
     assert_eq!(sent, [(AP, question.emit())]);
     server.handle_input(AP, &says().emit(), &mut rng, START.time());
     let answer = b"all is well".to_vec();
-    assert_eq!(
-        server.poll_event(),
-        Some(Event::Answered { peer: AP, reference: 5, version: 1, answer })
-    );
+    assert_eq!(server.poll_event(), Some(Event::Answered { peer: AP, reference: 5, version: 1, answer }));
 }
 
 #[test]

@@ -160,9 +160,8 @@ fn any_message() -> impl Strategy<Value = Message> {
             version,
             what: Inquiry::Overview
         }),
-        (any::<u64>(), any::<u8>(), proptest::collection::vec(any::<u8>(), 0..64)).prop_map(
-            |(reference, version, answer)| Message::Says { reference, version, answer }
-        ),
+        (any::<u64>(), any::<u8>(), proptest::collection::vec(any::<u8>(), 0..64))
+            .prop_map(|(reference, version, answer)| Message::Says { reference, version, answer }),
         (any::<Option<u64>>(), reason()).prop_map(|(reference, reason)| Message::Erro {
             reference,
             code: Code::Unpaid,

@@ -227,7 +227,9 @@ fn reason(class: ServiceClass, served_by: ServedBy) -> String {
     let because = match served_by {
         ServedBy::Own => return "Served first of all, as a member of this household.".to_owned(),
         ServedBy::Owed => "this household owes the team",
-        ServedBy::Chain => "this household owes another team, and a chain of debts leads from there to this one",
+        ServedBy::Chain => {
+            "this household owes another team, and a chain of debts leads from there to this one"
+        }
         ServedBy::Allowance => "out of what this household gives away",
         ServedBy::Receipts => "by the receipts that are known, as the policy in force has it",
         ServedBy::Sponsored | ServedBy::Trial | ServedBy::Other => "as the home has decided",
@@ -307,7 +309,9 @@ mod tests {
 
     #[test]
     fn each_reason_is_a_whole_sentence() {
-        for served_by in [ServedBy::Own, ServedBy::Owed, ServedBy::Chain, ServedBy::Allowance, ServedBy::Receipts] {
+        for served_by in
+            [ServedBy::Own, ServedBy::Owed, ServedBy::Chain, ServedBy::Allowance, ServedBy::Receipts]
+        {
             let sentence = reason(ServiceClass::Middle, served_by);
             assert!(sentence.starts_with("Served ") && sentence.ends_with('.'), "{sentence}");
         }

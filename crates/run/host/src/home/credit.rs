@@ -1,7 +1,7 @@
 //! The home's credit: what is to be kept, what other homes are told, and what is owed.
 
 use super::delegates::News;
-use super::{FromStore, Loop};
+use super::{FromStore, Loop, overview};
 use guestright_credit::{Account, Change, Hold, HoldState, Message, Write, frame};
 use guestright_directory::{Address, is_home_message};
 use guestright_links::NeighbourEvent;
@@ -113,7 +113,7 @@ impl Loop {
         }
         self.server.handle_timeout(&mut self.rng, now);
         self.phones.handle_timeout(&mut self.rng, now);
-        self.pass_time_of_overviews();
+        overview::pass_time(self);
     }
 
     /// What homes of other teams do.

@@ -273,7 +273,8 @@ impl Gateway {
 
     /// Members' names and keys, and when a certificate ends that is here for them.
     pub(super) fn members_shown(&self) -> impl Iterator<Item = (&str, &str, Option<UnixSeconds>)> {
-        let ends = |member: &Member| member.delegate.as_ref().map(|delegate| delegate.certificate.not_after());
+        let ends =
+            |member: &Member| member.delegate.as_ref().map(|delegate| delegate.certificate.not_after());
         self.members.iter().map(move |member| (member.name.as_str(), member.key_id.as_str(), ends(member)))
     }
 

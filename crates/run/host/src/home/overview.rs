@@ -6,6 +6,7 @@
 mod gather;
 mod rounds;
 mod standing;
+mod stopped;
 
 use super::Loop;
 use crate::refusals::{Refusals, Why as WhyRefused};
@@ -22,11 +23,12 @@ use guestright_reciprocity::Verdict;
 use guestright_roaming::home::{Peer, is_used_up};
 use guestright_roaming::message::Reference;
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
-use rounds::{Rounds, Said};
+use rounds::{Answers, Rounds};
 use serde_json::{Value, json};
 use standing::{Facts, standing};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+pub use stopped::stopped;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 /// How many askers wait for the loop, and for a round's end.
@@ -107,9 +109,8 @@ impl Reply {
         match self {
             Self::Overview(reply) => drop(reply.send(overview)),
             Self::Json(reply) => {
-                let json = serde_json::to_value(&overview).unwrap_or_else(|error| {
-                    json!({ "error": error.to_string() })
-                });
+                let json = serde_json::to_value(&overview)
+                    .unwrap_or_else(|error| json!({ "error": error.to_string() }));
                 let _ = reply.send(json);
             }
         }
@@ -184,246 +185,242 @@ impl Overviews {
     }
 }
 
-impl Loop {
-    /// `overview` or `overview TEAM` at the control socket.
-    pub(super) fn handle_overview_question(&mut self, team: Option<&str>, reply: oneshot::Sender<Value>) {
-        match team.map(|team| self.find_team(team)).transpose() {
-            Ok(why) => self.handle_overview(Asked { why, reply: Reply::Json(reply) }),
-            Err(error) => drop(reply.send(json!({ "error": error }))),
-        }
+/// `overview` or `overview TEAM` at the control socket.
+pub(super) fn handle_question(this: &mut Loop, team: Option<&str>, reply: oneshot::Sender<Value>) {
+    match team.map(|team| super::why::find_team(this, team)).transpose() {
+        Ok(why) => handle(this, Asked { why, reply: Reply::Json(reply) }),
+        Err(error) => drop(reply.send(json!({ "error": error }))),
     }
+}
 
-    /// Somebody wants an overview: it is sent when the round that runs is over, or at once if the last one was just now.
-    pub(super) fn handle_overview(&mut self, asked: Asked) {
-        if self.overviews.waiting.len() >= ASKERS_MAX {
-            return; // Its reply is dropped, and so it learns that.
-        }
-        self.overviews.waiting.push(asked);
-        let now = self.clock.now();
-        if let Some(reference) = self.overviews.rounds.due(now) {
-            let asked = self.server.ask_access_points(reference, ANSWER_VERSION);
-            self.overviews.rounds.began(reference, asked.into_iter().map(|(_, key)| Key(key.0)), now);
-        }
-        self.answer_overviews();
+/// Somebody wants an overview: it is sent when the round that runs is over, or at once if the last one was just now.
+pub(super) fn handle(this: &mut Loop, asked: Asked) {
+    if this.overviews.waiting.len() >= ASKERS_MAX {
+        return; // Its reply is dropped, and so it learns that.
     }
+    this.overviews.waiting.push(asked);
+    let now = this.clock.now();
+    if let Some(reference) = this.overviews.rounds.due(now) {
+        let asked = this.server.ask_access_points(reference, ANSWER_VERSION);
+        this.overviews.rounds.began(reference, asked.into_iter().map(|(_, key)| Key(key.0)), now);
+    }
+    answer_waiting(this);
+}
 
-    /// An access point has answered.
-    pub(super) fn handle_overview_answer(
-        &mut self,
-        peer: Peer,
-        (reference, version): (Reference, u8),
-        answer: &[u8],
-    ) {
-        let now = self.clock.now();
-        let key = self.server.peers().find(|(number, ..)| *number == peer).map(|(_, _, key)| Key(key.0));
-        if let Some(key) = key {
-            self.overviews.rounds.handle_answer(key, (reference, version), answer, now);
+/// An access point has answered.
+pub(super) fn handle_answer(
+    this: &mut Loop,
+    peer: Peer,
+    (reference, version): (Reference, u8),
+    answer: &[u8],
+) {
+    let now = this.clock.now();
+    let key = this.server.peers().find(|(number, ..)| *number == peer).map(|(_, _, key)| Key(key.0));
+    if let Some(key) = key {
+        this.overviews.rounds.handle_answer(key, (reference, version), answer, now);
+    }
+    answer_waiting(this);
+}
+
+/// A program of the team is there.
+pub(super) fn note_connected(this: &mut Loop, role: Role) {
+    if role == Role::AccessPoint {
+        this.overviews.alone_since = None;
+    }
+}
+
+/// A program of the team is about to go.
+pub(super) fn note_gone(this: &mut Loop, peer: Peer) {
+    let now = this.clock.now();
+    let access_points = || this.server.peers().filter(|(_, role, _)| *role == Role::AccessPoint);
+    let Some((_, _, key)) = access_points().find(|(number, ..)| *number == peer) else { return };
+    if access_points().count() == 1 {
+        this.overviews.alone_since = Some(now.unix_seconds());
+    }
+    this.overviews.rounds.handle_gone(Key(key.0), now);
+    answer_waiting(this);
+}
+
+/// Time has passed.
+pub(super) fn pass_time(this: &mut Loop) {
+    let now = this.clock.now();
+    this.overviews.rounds.handle_timeout(now);
+    answer_waiting(this);
+}
+
+/// A visitor was not let in, by what is given away and reserved.
+pub(super) fn note_not_begun(this: &mut Loop, consumer: TeamId, reason: &str) {
+    let by = if is_used_up(reason) { RefusedBy::AllowanceUsedUp } else { RefusedBy::Other };
+    let now = this.clock.now().unix_seconds();
+    this.overviews.note_refusal(consumer, by, reason, now);
+}
+
+/// A visitor's case was decided by a policy of the papers.
+pub(super) fn note_decided(this: &mut Loop, consumer: TeamId, verdict: Verdict, reason: &str) {
+    if verdict == Verdict::Refused {
+        let now = this.clock.now().unix_seconds();
+        this.overviews.note_refusal(consumer, RefusedBy::GaveTooLittle, reason, now);
+    }
+}
+
+/// Sends what is waited for, unless access points have time left to answer.
+fn answer_waiting(this: &mut Loop) {
+    if this.overviews.rounds.is_running() || this.overviews.waiting.is_empty() {
+        return;
+    }
+    let waiting = std::mem::take(&mut this.overviews.waiting);
+    let askers =
+        waiting.into_iter().map(|asked| (asked.why.map(|team| why_of(this, team)), asked.reply)).collect();
+    let overview = gather_overview(this);
+    let now = this.clock.now().unix_seconds();
+    let gather = Gather {
+        team: this.team,
+        now,
+        store: this.store.clone(),
+        slow: Arc::clone(&this.overviews.slow),
+        certificate: this.renewing.certificate().clone(),
+        uplink: this.gateway.as_ref().map(|gateway| gateway.uplink().to_owned()),
+        tunnels: this.gateway.as_ref().map(super::gateway::Gateway::look_at_tunnels),
+        calls: this.exchange.as_ref().map(gather::ask_calls),
+        members: members(this, now),
+        revoked: this.server.own_revocations().cloned().unwrap_or_default(),
+    };
+    tokio::spawn(gather.answer(overview, askers));
+}
+
+/// What the loop knows by itself.
+fn gather_overview(this: &mut Loop) -> Overview {
+    let now = this.clock.now();
+    let Answers { access_points, mut guests, refusals: others, guests_left_out, refusals_left_out } =
+        this.overviews.rounds.answers(now);
+    let sponsored: BTreeMap<_, _> = this.server.sponsored().collect();
+    guests.iter_mut().for_each(|guest| refine(guest, &sponsored));
+    let hours = this.overviews.refused_hours(&others);
+    let mut refusals: Vec<_> = this.overviews.refusals.iter().cloned().chain(others).collect();
+    refusals.sort_by_key(|refusal| std::cmp::Reverse(refusal.at));
+    let certificate = this.renewing.certificate();
+    let standing = standing(&Facts {
+        now: now.unix_seconds(),
+        certificate: (certificate.not_before(), certificate.not_after()),
+        unkept: this.overviews.unkept.as_deref(),
+        access_points: &access_points,
+        guests: &guests,
+        guests_left_out: guests_left_out.get(),
+        alone_since: this.overviews.alone_since,
+    });
+    Overview {
+        version: Name::shortened(env!("CARGO_PKG_VERSION")),
+        at: Moment::from(now.unix_seconds()),
+        team: Team(this.team),
+        may: May::Change,
+        everybody_until: None,
+        standing,
+        access_points,
+        guests,
+        calls: Vec::new(),
+        credit: Some(credit(this, now)),
+        balances: balances(this, &sponsored),
+        why: None,
+        hours,
+        refusals,
+        members: Vec::new(),
+        findings: Vec::new(),
+        names: this.household_name.iter().map(|name| (Team(this.team), Name::shortened(name))).collect(),
+        left_out: LeftOut { guests: guests_left_out, refusals: refusals_left_out, ..LeftOut::default() },
+    }
+}
+
+fn credit(this: &mut Loop, now: Time) -> Credit {
+    let allowance = this.server.allowance(now);
+    let allowance = allowance.map(|(left, per_day)| Allowance { left: left.into(), per_day: per_day.into() });
+    let graph = this.server.graph();
+    let by_graph = (graph.out_capacity(this.team), graph.in_capacity(this.team));
+    let accounts = this.server.accounts();
+    let (by_us, to_us) = accounts.map_or(by_graph, |accounts| {
+        accounts.iter().fold((Bytes(0), Bytes(0)), |(by_us, to_us), (_, account)| {
+            let (owe, owed) = net(account);
+            (by_us.saturating_add(owe), to_us.saturating_add(owed))
+        })
+    });
+    Credit {
+        owed_by_us: by_us.into(),
+        owed_to_us: to_us.into(),
+        allowance,
+        overdrawn: accounts.map_or(Bytes(0), |accounts| accounts.overdrawn()).into(),
+        overdraft_max: accounts.map_or(Bytes(0), |accounts| accounts.overdraft().total).into(),
+        holds_open: Count::from(this.server.holds().filter(|(_, hold)| hold.state.is_held()).count()),
+    }
+}
+
+/// Accounts, the largest first. A policy of the papers keeps none.
+fn balances(this: &Loop, sponsored: &BTreeMap<TeamId, Bytes>) -> Vec<Balance> {
+    let Some(accounts) = this.server.accounts() else { return Vec::new() };
+    let mut all: BTreeMap<TeamId, Account> = accounts.iter().collect();
+    for team in sponsored.keys() {
+        all.entry(*team).or_default();
+    }
+    let one = |(team, account): (TeamId, Account)| {
+        let (we_owe, they_owe) = net(account);
+        Balance {
+            team: Team(team),
+            we_owe: we_owe.into(),
+            they_owe: they_owe.into(),
+            given_to_us_ever: account.given.into(),
+            reserved: account.held.into(),
+            can_be_used: accounts.spendable(team).into(),
+            sponsored: sponsored.get(&team).copied().map(Sum::from).unwrap_or_default(),
         }
-        self.answer_overviews();
-    }
+    };
+    let mut balances: Vec<_> = all.into_iter().map(one).collect();
+    let size = |it: &Balance| it.we_owe.max(it.they_owe).max(it.sponsored);
+    balances.sort_by_key(|balance| std::cmp::Reverse(size(balance)));
+    balances
+}
 
-    /// A program of the team is there.
-    pub(super) fn note_connected(&mut self, role: Role) {
-        if role == Role::AccessPoint {
-            self.overviews.alone_since = None;
-        }
-    }
-
-    /// A program of the team is about to go.
-    pub(super) fn note_gone(&mut self, peer: Peer) {
-        let now = self.clock.now();
-        let access_points = || self.server.peers().filter(|(_, role, _)| *role == Role::AccessPoint);
-        let Some((_, _, key)) = access_points().find(|(number, ..)| *number == peer) else { return };
-        if access_points().count() == 1 {
-            self.overviews.alone_since = Some(now.unix_seconds());
-        }
-        self.overviews.rounds.handle_gone(Key(key.0), now);
-        self.answer_overviews();
-    }
-
-    /// Time has passed.
-    pub(super) fn pass_time_of_overviews(&mut self) {
-        let now = self.clock.now();
-        self.overviews.rounds.handle_timeout(now);
-        self.answer_overviews();
-    }
-
-    /// A visitor was not let in, by what is given away and reserved.
-    pub(super) fn note_not_begun(&mut self, consumer: TeamId, reason: &str) {
-        let by = if is_used_up(reason) { RefusedBy::AllowanceUsedUp } else { RefusedBy::Other };
-        let now = self.clock.now().unix_seconds();
-        self.overviews.note_refusal(consumer, by, reason, now);
-    }
-
-    /// A visitor's case was decided by a policy of the papers.
-    pub(super) fn note_decided(&mut self, consumer: TeamId, verdict: Verdict, reason: &str) {
-        if verdict == Verdict::Refused {
-            let now = self.clock.now().unix_seconds();
-            self.overviews.note_refusal(consumer, RefusedBy::GaveTooLittle, reason, now);
-        }
-    }
-
-    /// Sends what is waited for, unless access points have time left to answer.
-    fn answer_overviews(&mut self) {
-        if self.overviews.rounds.is_running() || self.overviews.waiting.is_empty() {
-            return;
-        }
-        let waiting = std::mem::take(&mut self.overviews.waiting);
-        let askers =
-            waiting.into_iter().map(|asked| (asked.why.map(|team| self.why_shown(team)), asked.reply)).collect();
-        let overview = self.overview();
-        let now = self.clock.now().unix_seconds();
-        let gather = Gather {
-            team: self.team,
-            now,
-            store: self.store.clone(),
-            slow: Arc::clone(&self.overviews.slow),
-            certificate: self.renewing.certificate().clone(),
-            uplink: self.gateway.as_ref().map(|gateway| gateway.uplink().to_owned()),
-            tunnels: self.gateway.as_ref().map(super::gateway::Gateway::look_at_tunnels),
-            calls: self.exchange.as_ref().map(gather::ask_calls),
-            members: self.members_named(now),
-            revoked: self.server.own_revocations().cloned().unwrap_or_default(),
+/// What `home why TEAM` says, with its chains of debts.
+fn why_of(this: &mut Loop, team: TeamId) -> Why {
+    let now = this.clock.now();
+    let explanation = this.server.explain(team, REQUEST, &mut this.rng);
+    let own = this.team;
+    let name = |team: TeamId| if team == own { "our team".to_owned() } else { team.short() };
+    let would_begin = this.server.would_begin(team, now);
+    let lines = match would_begin {
+        Some(_) => this.reservations(team, &name),
+        None => explanation.lines(name),
+    };
+    let mut why = Why::of(&explanation, REQUEST, lines.iter().map(String::as_str));
+    // With credit it is not the ratio that decides, and the class rises with what is reserved.
+    if let Some((class, reason)) = would_begin {
+        why.class = class.map(Class::from);
+        why.ind = None;
+        let sentence = match class {
+            Some(class) => format!("Served in the {class} class at first: {reason}."),
+            None => format!("Refused: {reason}."),
         };
-        tokio::spawn(gather.answer(overview, askers));
+        why.reason = Sentence::shortened(&sentence);
     }
+    why
+}
 
-    /// What the loop knows by itself.
-    fn overview(&mut self) -> Overview {
-        let now = self.clock.now();
-        let Said { access_points, mut guests, refusals: others, guests_left_out, refusals_left_out } =
-            self.overviews.rounds.said(now);
-        let sponsored: BTreeMap<_, _> = self.server.sponsored().collect();
-        guests.iter_mut().for_each(|guest| refine(guest, &sponsored));
-        let hours = self.overviews.refused_hours(&others);
-        let mut refusals: Vec<_> = self.overviews.refusals.iter().cloned().chain(others).collect();
-        refusals.sort_by_key(|refusal| std::cmp::Reverse(refusal.at));
-        let certificate = self.renewing.certificate();
-        let standing = standing(&Facts {
-            now: now.unix_seconds(),
-            certificate: (certificate.not_before(), certificate.not_after()),
-            unkept: self.overviews.unkept.as_deref(),
-            access_points: &access_points,
-            guests: &guests,
-            guests_left_out: guests_left_out.get(),
-            alone_since: self.overviews.alone_since,
+/// Members that the gateway or the book of phones names.
+fn members(this: &Loop, now: UnixSeconds) -> Vec<Named> {
+    let key = |text: &str| text.parse::<TeamId>().ok().map(|id| KeyId(id.0));
+    let mut members: BTreeMap<KeyId, Named> = BTreeMap::new();
+    for (name, id, not_after) in this.gateway.iter().flat_map(super::gateway::Gateway::members_shown) {
+        if let Some(key) = key(id) {
+            let named = Named { key, name: name.to_owned(), not_after, has_tunnel: true, phone: None };
+            members.insert(key, named);
+        }
+    }
+    for phone in this.phones.phones(now) {
+        let Some(key) = key(&phone.key) else { continue };
+        let named = members.entry(key).or_insert_with(|| {
+            let name = phone.member.clone();
+            Named { key, name, not_after: None, has_tunnel: false, phone: None }
         });
-        Overview {
-            version: Name::shortened(env!("CARGO_PKG_VERSION")),
-            at: Moment::from(now.unix_seconds()),
-            team: Team(self.team),
-            may: May::Change,
-            everybody_until: None,
-            standing,
-            access_points,
-            guests,
-            calls: Vec::new(),
-            credit: Some(self.credit_shown(now)),
-            balances: self.balances(&sponsored),
-            why: None,
-            hours,
-            refusals,
-            members: Vec::new(),
-            findings: Vec::new(),
-            names: self.household_name.iter().map(|name| (Team(self.team), Name::shortened(name))).collect(),
-            left_out: LeftOut { guests: guests_left_out, refusals: refusals_left_out, ..LeftOut::default() },
-        }
+        named.phone = Some(phone);
     }
-
-    fn credit_shown(&mut self, now: Time) -> Credit {
-        let allowance = self.server.allowance(now);
-        let allowance =
-            allowance.map(|(left, per_day)| Allowance { left: left.into(), per_day: per_day.into() });
-        let graph = self.server.graph();
-        let by_graph = (graph.out_capacity(self.team), graph.in_capacity(self.team));
-        let accounts = self.server.accounts();
-        let (by_us, to_us) = accounts.map_or(by_graph, |accounts| {
-            accounts.iter().fold((Bytes(0), Bytes(0)), |(by_us, to_us), (_, account)| {
-                let (owe, owed) = net(account);
-                (by_us.saturating_add(owe), to_us.saturating_add(owed))
-            })
-        });
-        Credit {
-            owed_by_us: by_us.into(),
-            owed_to_us: to_us.into(),
-            allowance,
-            overdrawn: accounts.map_or(Bytes(0), |accounts| accounts.overdrawn()).into(),
-            overdraft_max: accounts.map_or(Bytes(0), |accounts| accounts.overdraft().total).into(),
-            holds_open: Count::from(self.server.holds().filter(|(_, hold)| hold.state.is_held()).count()),
-        }
-    }
-
-    /// Accounts, the largest first. A policy of the papers keeps none.
-    fn balances(&self, sponsored: &BTreeMap<TeamId, Bytes>) -> Vec<Balance> {
-        let Some(accounts) = self.server.accounts() else { return Vec::new() };
-        let mut all: BTreeMap<TeamId, Account> = accounts.iter().collect();
-        for team in sponsored.keys() {
-            all.entry(*team).or_default();
-        }
-        let one = |(team, account): (TeamId, Account)| {
-            let (we_owe, they_owe) = net(account);
-            Balance {
-                team: Team(team),
-                we_owe: we_owe.into(),
-                they_owe: they_owe.into(),
-                given_to_us_ever: account.given.into(),
-                reserved: account.held.into(),
-                can_be_used: accounts.spendable(team).into(),
-                sponsored: sponsored.get(&team).copied().map(Sum::from).unwrap_or_default(),
-            }
-        };
-        let mut balances: Vec<_> = all.into_iter().map(one).collect();
-        let size = |it: &Balance| it.we_owe.max(it.they_owe).max(it.sponsored);
-        balances.sort_by_key(|balance| std::cmp::Reverse(size(balance)));
-        balances
-    }
-
-    /// What `home why TEAM` says, with its chains of debts.
-    fn why_shown(&mut self, team: TeamId) -> Why {
-        let now = self.clock.now();
-        let explanation = self.server.explain(team, REQUEST, &mut self.rng);
-        let own = self.team;
-        let name = |team: TeamId| if team == own { "our team".to_owned() } else { team.short().to_string() };
-        let would_begin = self.server.would_begin(team, now);
-        let lines = match would_begin {
-            Some(_) => self.reservations(team, &name),
-            None => explanation.lines(name),
-        };
-        let mut why = Why::of(&explanation, REQUEST, lines.iter().map(String::as_str));
-        // With credit it is not the ratio that decides, and the class rises with what is reserved.
-        if let Some((class, reason)) = would_begin {
-            why.class = class.map(Class::from);
-            why.ind = None;
-            let said = match class {
-                Some(class) => format!("Served in the {class} class at first: {reason}."),
-                None => format!("Refused: {reason}."),
-            };
-            why.reason = Sentence::shortened(&said);
-        }
-        why
-    }
-
-    /// Members that the gateway or the book of phones names.
-    fn members_named(&self, now: UnixSeconds) -> Vec<Named> {
-        let key = |text: &str| text.parse::<TeamId>().ok().map(|id| KeyId(id.0));
-        let mut members: BTreeMap<KeyId, Named> = BTreeMap::new();
-        for (name, id, not_after) in self.gateway.iter().flat_map(super::gateway::Gateway::members_shown) {
-            if let Some(key) = key(id) {
-                let named =
-                    Named { key, name: name.to_owned(), not_after, has_tunnel: true, phone: None };
-                members.insert(key, named);
-            }
-        }
-        for phone in self.phones.phones(now) {
-            let Some(key) = key(&phone.key) else { continue };
-            let named = members.entry(key).or_insert_with(|| {
-                let name = phone.member.clone();
-                Named { key, name, not_after: None, has_tunnel: false, phone: None }
-            });
-            named.phone = Some(phone);
-        }
-        members.into_values().collect()
-    }
+    members.into_values().collect()
 }
 
 /// What we owe and are owed by an account; one of the two is nothing.

@@ -1,8 +1,8 @@
 //! What takes time: the store's sums, the exchange's calls, what `doctor` would find. It is gathered outside the loop, only while
 //! somebody asks, and what costs is gathered once a minute.
 
-use crate::examine::{self, Finding};
 use super::super::gateway::DeviceStatus;
+use crate::examine::{self, Finding};
 use guestright_exchange::Exchange;
 use guestright_identity::{Certificate, KeyId, Role};
 use guestright_overview::{
@@ -56,7 +56,7 @@ pub(in super::super) struct Phone {
 /// How to look at members' tunnels, which may take a program.
 pub(in super::super) type LookAtTunnels = Box<dyn FnOnce() -> BTreeMap<String, DeviceStatus> + Send>;
 
-/// Whence the rest is gathered.
+/// What the rest is gathered from.
 pub(super) struct Gather {
     pub(super) team: TeamId,
     pub(super) now: UnixSeconds,
@@ -81,14 +81,11 @@ pub(super) fn ask_calls(exchange: &Exchange) -> oneshot::Receiver<Value> {
 
 impl Gather {
     /// Fills in what the loop does not know, and gives each asker the same with its own `why`.
-    pub(super) async fn answer(
-        mut self,
-        mut overview: Overview,
-        askers: Vec<(Option<Why>, super::Reply)>,
-    ) {
+    pub(super) async fn answer(mut self, mut overview: Overview, askers: Vec<(Option<Why>, super::Reply)>) {
         if let Some(calls) = self.calls.take() {
             let status = tokio::time::timeout(CALLS_WITHIN, calls).await;
-            overview.calls = status.ok().and_then(Result::ok).map(|status| calls_of(&status)).unwrap_or_default();
+            overview.calls =
+                status.ok().and_then(Result::ok).map(|status| calls_of(&status)).unwrap_or_default();
         }
         let slow = Arc::clone(&self.slow);
         let mut slow = slow.lock().await;
@@ -109,11 +106,14 @@ impl Gather {
     async fn refresh(&mut self, slow: &mut Slow) {
         slow.at = Some(Instant::now());
         let (team, since) = (self.team, self.now.minus(DAYS_30));
-        match in_store(&self.store, move |store| Ok((store.hours(team, since)?, store.members_seen(team)?))).await {
+        match in_store(&self.store, move |store| Ok((store.hours(team, since)?, store.members_seen(team)?)))
+            .await
+        {
             Ok((hours, seen)) => (slow.hours, slow.seen) = (hours, seen),
             Err(error) => tracing::warn!(%error, "the last 30 days could not be summed up"),
         }
-        let (certificate, uplink, tunnels) = (self.certificate.clone(), self.uplink.clone(), self.tunnels.take());
+        let (certificate, uplink, tunnels) =
+            (self.certificate.clone(), self.uplink.clone(), self.tunnels.take());
         let look = move || (findings(&certificate, uplink.as_deref()), tunnels.map(|look| look()));
         if let Ok((findings, tunnels)) = tokio::task::spawn_blocking(look).await {
             slow.findings = findings;
@@ -155,7 +155,7 @@ pub(super) fn empty(start: Moment) -> Hour {
 /// The household's own people: those who are named here, and those whose certificates were seen.
 fn members(named: &[Named], revoked: &BTreeMap<KeyId, UnixSeconds>, slow: &Slow) -> Vec<Member> {
     let seen_alone = slow.seen.keys().filter(|key| named.iter().all(|member| member.key != **key));
-    let unnamed = seen_alone.map(|key| (*key, Name::shortened(&TeamId(key.0).short().to_string()), None));
+    let unnamed = seen_alone.map(|key| (*key, Name::shortened(&TeamId(key.0).short()), None));
     let named = named.iter().map(|member| (member.key, Name::shortened(&member.name), Some(member)));
     let member = |(key, name, named): (KeyId, Name, Option<&Named>)| Member {
         name,
@@ -212,7 +212,7 @@ fn calls_of(status: &Value) -> Vec<Call> {
 }
 
 /// What `guestright doctor --for home` looks at, but for what only a program that does not run can try.
-fn findings(certificate: &Certificate, uplink: Option<&str>) -> Vec<guestright_overview::Finding> {
+pub(super) fn findings(certificate: &Certificate, uplink: Option<&str>) -> Vec<guestright_overview::Finding> {
     let mut findings = vec![Finding::of("clock", true, examine::clock())];
     findings.extend(examine::certificate("key and certificate", certificate, Role::Home));
     if let Some(uplink) = uplink {
@@ -248,11 +248,16 @@ mod tests {
     fn an_hour_has_its_sums_and_its_refusals() {
         let start = UnixSeconds(3_600_000);
         let sums = HourSums { served: Bytes(5), without_hold: Bytes(2), consumed: Bytes(7) };
-        let refusals =
-            |hour: u64| Hour { refused: [(Name::shortened("busy"), Count::at_most_max(3))].into(), ..empty(Moment::at_most_max(hour)) };
+        let refusals = |hour: u64| Hour {
+            refused: [(Name::shortened("busy"), Count::at_most_max(3))].into(),
+            ..empty(Moment::at_most_max(hour))
+        };
         let hours = hours(&[(start, sums)].into(), vec![refusals(3_600_000), refusals(3_603_600)]);
         assert_eq!(hours.len(), 2);
-        assert_eq!((hours[0].served.get(), hours[0].allowance_used.get(), hours[0].consumed.get()), (5, 2, 7));
+        assert_eq!(
+            (hours[0].served.get(), hours[0].allowance_used.get(), hours[0].consumed.get()),
+            (5, 2, 7)
+        );
         assert_eq!(hours[0].refused.len(), 1);
         assert_eq!((hours[1].start.get(), hours[1].served.get(), hours[1].refused.len()), (3_603_600, 0, 1));
     }
@@ -270,7 +275,8 @@ mod tests {
         slow.seen.insert(KeyId([1; 24]), UnixSeconds(50));
         slow.seen.insert(KeyId([3; 24]), UnixSeconds(60));
         let revoked = [(KeyId([2; 24]), UnixSeconds(8))].into();
-        let all = members(&[named(1, "bob", Some(UnixSeconds(40))), named(2, "alice", None)], &revoked, &slow);
+        let all =
+            members(&[named(1, "bob", Some(UnixSeconds(40))), named(2, "alice", None)], &revoked, &slow);
         let names: Vec<_> = all.iter().map(|it| (it.name.as_str(), it.not_after.map(Moment::get))).collect();
         assert_eq!(names, [("03030303", Some(60)), ("alice", None), ("bob", Some(50))]);
         assert_eq!(all[1].revoked.map(Moment::get), Some(8));

@@ -40,7 +40,7 @@ pub(super) struct Rounds {
 
 /// What all access points say.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct Answers {
     pub(super) access_points: Vec<AccessPoint>,
     pub(super) guests: Vec<Guest>,
     pub(super) refusals: Vec<Refusal>,
@@ -138,20 +138,20 @@ impl Rounds {
     }
 
     /// What is known now.
-    pub(super) fn said(&self, now: Time) -> Said {
-        let mut said = Said::default();
+    pub(super) fn answers(&self, now: Time) -> Answers {
+        let mut all = Answers::default();
         let sum = |one: Count, other: Count| Count::at_most_max(one.get().saturating_add(other.get()));
         for known in self.known.values() {
-            said.access_points.push(known.access_point.clone());
-            said.refusals.extend(known.refusals.iter().cloned());
-            said.refusals_left_out = sum(said.refusals_left_out, known.left_out.1);
+            all.access_points.push(known.access_point.clone());
+            all.refusals.extend(known.refusals.iter().cloned());
+            all.refusals_left_out = sum(all.refusals_left_out, known.left_out.1);
             if known.access_point.up || known.answered.is_some_and(|at| now < at + GUESTS_SHOWN) {
-                said.guests.extend(known.guests.iter().cloned());
-                said.guests_left_out = sum(said.guests_left_out, known.left_out.0);
+                all.guests.extend(known.guests.iter().cloned());
+                all.guests_left_out = sum(all.guests_left_out, known.left_out.0);
             }
         }
-        said.guests.sort_by_key(|guest| guest.started);
-        said
+        all.guests.sort_by_key(|guest| guest.started);
+        all
     }
 }
 
@@ -212,7 +212,7 @@ mod tests {
     }
 
     fn up(rounds: &Rounds, now: Time) -> Vec<(Key, bool, bool)> {
-        let all = rounds.said(now).access_points;
+        let all = rounds.answers(now).access_points;
         all.iter().map(|it| (it.key, it.up, it.answered.is_some())).collect()
     }
 
@@ -248,8 +248,8 @@ mod tests {
         rounds.handle_timeout(at(1_000));
         assert!(!rounds.is_running());
         assert_eq!(up(&rounds, at(1_000)), [(ONE, true, true), (TWO, false, false)]);
-        let said = rounds.said(at(1_000));
-        assert_eq!(said.access_points[1].trouble.as_ref().unwrap().as_str(), NEVER);
+        let answers = rounds.answers(at(1_000));
+        assert_eq!(answers.access_points[1].trouble.as_ref().unwrap().as_str(), NEVER);
     }
 
     #[test]
@@ -263,7 +263,7 @@ mod tests {
         rounds.began(3, [ONE], at(4_000));
         rounds.handle_gone(ONE, at(4_100));
         assert!(!rounds.is_running());
-        assert_eq!(rounds.said(at(4_100)).access_points[0].home_up, None);
+        assert_eq!(rounds.answers(at(4_100)).access_points[0].home_up, None);
     }
 
     #[test]
@@ -273,9 +273,9 @@ mod tests {
         assert!(up(&rounds, at(0)).is_empty(), "nobody has asked");
         rounds.began(1, [ONE], at(0));
         rounds.handle_answer(ONE, (1, 2), &answer(), at(1));
-        let said = rounds.said(at(1));
-        assert!(!said.access_points[0].up);
-        assert!(said.access_points[0].trouble.as_ref().unwrap().as_str().contains("version 2"));
+        let answers = rounds.answers(at(1));
+        assert!(!answers.access_points[0].up);
+        assert!(answers.access_points[0].trouble.as_ref().unwrap().as_str().contains("version 2"));
         rounds.began(2, [ONE], at(2_000));
         rounds.handle_answer(ONE, (2, 1), b"nonsense", at(2_001));
         assert_eq!(up(&rounds, at(2_001)), [(ONE, false, false)]);
@@ -289,7 +289,7 @@ mod tests {
             let (reference, now) = (u64::from(number) + 1, at(u64::from(number) * 2_000 + 1));
             rounds.handle_answer(Key([number; 24]), (reference, 1), &answer(), now);
         }
-        assert_eq!(rounds.said(at(0)).access_points.len(), ACCESS_POINTS_MAX);
+        assert_eq!(rounds.answers(at(0)).access_points.len(), ACCESS_POINTS_MAX);
         assert!(rounds.known.contains_key(&Key([59; 24])));
     }
 }

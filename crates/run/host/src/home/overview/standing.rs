@@ -112,7 +112,10 @@ mod tests {
         let mut overview = serving_household();
         let state = |facts: Facts<'_>| standing(&facts).state;
         assert_eq!(state(facts(&overview)), State::Serving);
-        assert_eq!(standing(&facts(&overview)).says.as_str(), "Your Wi-Fi is shared, and 6 guests are served.");
+        assert_eq!(
+            standing(&facts(&overview)).says.as_str(),
+            "Your Wi-Fi is shared, and 6 guests are served."
+        );
         let nobody = Facts { guests: &[], ..facts(&overview) };
         assert_eq!(state(nobody), State::Nobody);
         let ended = Facts { certificate: (NOW.minus(9), NOW.minus(1)), ..facts(&overview) };

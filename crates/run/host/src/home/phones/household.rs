@@ -68,10 +68,10 @@ pub(in super::super) use without_tls::Household;
 #[cfg(not(feature = "phones"))]
 mod without_tls {
     use super::{Request, Surroundings};
+    use crate::home::overview::Phone;
     use guestright_error::RunError;
     use guestright_identity::RevocationList;
     use guestright_radius::relay::{Answer, Question};
-    use crate::home::overview::Phone;
     use guestright_units::{TeamId, Time, UnixSeconds};
     use rand::rngs::StdRng;
     use serde_json::Value;

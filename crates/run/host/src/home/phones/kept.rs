@@ -8,11 +8,11 @@ mod files;
 mod page;
 
 use super::household::{IkeAccess, Request, Surroundings};
+use crate::home::overview::Phone as ShownPhone;
 use crate::log_pace::LogPace;
 use crate::private;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use crate::home::overview::Phone as ShownPhone;
 use book::{Book, Issued, Phone};
 use files::Files;
 use guestright_eap::{

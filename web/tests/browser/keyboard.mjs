@@ -60,7 +60,8 @@ class Person {
         const label = element.labels?.[0]?.textContent;
         return {
           name: (element.getAttribute('aria-label') ?? label ?? element.textContent).replaceAll(/[\u2068\u2069]/g, '').trim(),
-          outline: element === document.body ? null : `${style.outlineStyle} ${style.outlineWidth}`,
+          // What a script put the focus on, for a screen reader, is no stop of the keyboard.
+          outline: element === document.body || element.tabIndex < 0 ? null : `${style.outlineStyle} ${style.outlineWidth}`,
           covered,
         };
       });

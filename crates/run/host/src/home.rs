@@ -10,6 +10,8 @@ mod members;
 mod open;
 pub mod overview;
 pub mod own_name;
+#[cfg(feature = "page")]
+pub mod page;
 pub mod phones;
 mod renewing;
 mod why;
@@ -123,6 +125,8 @@ struct Loop {
     keeper: Keeper,
     phones: Phones,
     overviews: Overviews,
+    #[cfg(feature = "page")]
+    page: page::Page,
     /// What people call the household, if it has said so.
     household_name: Option<String>,
     /// Connections whose handshake is not over, the oldest first.
@@ -193,6 +197,9 @@ pub struct Settings {
     pub exchange: Option<guestright_exchange::Settings>,
     /// Members' phones that join Wi-Fi by certificates, unless the household declines.
     pub phones: Option<phones::Settings>,
+    /// The household's page.
+    #[cfg(feature = "page")]
+    pub page: page::Settings,
 }
 
 /// Where a running home with this state directory answers questions.
@@ -220,22 +227,6 @@ pub async fn run(
     requests: Requests<Settings>,
     out: &mut impl Write,
 ) -> Result<(), RunError> {
-    let (_, questions) = overview::channel();
-    run_with(settings, credentials, requests, questions, out).await
-}
-
-/// The same, for a program that shows the household's overview: `overviews` is the other end of its
-/// [`overview::OverviewHandle`].
-///
-/// # Errors
-/// The same.
-pub async fn run_with(
-    settings: &Settings,
-    credentials: Credentials,
-    requests: Requests<Settings>,
-    overviews: OverviewQuestions,
-    out: &mut impl Write,
-) -> Result<(), RunError> {
     let state = &settings.state;
     private::check(&credentials, Role::Home)?;
     let credentials = renewal::latest(credentials, state);
@@ -261,10 +252,13 @@ pub async fn run_with(
     let (store_inputs, from_store) = mpsc::channel(STORE_INPUTS_MAX);
     let (to_loop, questions) = mpsc::channel(QUESTIONS_MAX);
     control::serve(&socket(state), to_loop)?;
+    let (_overviews, asked_overviews) = overview::channel();
     let mut this = Loop {
         server,
         team,
         overviews: Overviews::new(clock.now()),
+        #[cfg(feature = "page")]
+        page: page::Page::open(&settings.page, state, gateway.as_ref(), _overviews)?,
         clock,
         rng,
         store: writer.handle(),
@@ -309,7 +303,7 @@ pub async fn run_with(
         from_neighbours,
         news,
         questions,
-        overviews,
+        overviews: asked_overviews,
         stop,
         reload,
         probes,
@@ -619,6 +613,10 @@ impl Loop {
             None if question == "overview" => overview::handle_question(self, None, reply),
             Some(("overview", team)) => overview::handle_question(self, Some(team), reply),
             Some(("why", team)) => drop(reply.send(why::why(self, team))),
+            #[cfg(feature = "page")]
+            None if question == "web" => drop(reply.send(self.page.answer(""))),
+            #[cfg(feature = "page")]
+            Some(("web", words)) => drop(reply.send(self.page.answer(words))),
             Some(("sponsor", words)) => drop(reply.send(self.sponsor(words))),
             Some(("phone", words)) => {
                 let now = self.clock.now();
@@ -629,7 +627,7 @@ impl Loop {
             None if question == "accounts" => drop(reply.send(self.accounts())),
             None if question == "stop" => drop(reply.send(json!({ "stopping": true }))),
             _ => drop(
-                reply.send(json!({ "error": "the questions are: status, overview, overview TEAM, accounts, why TEAM, sponsor TEAM BYTES, phone …, backup, export, reload, stop" })),
+                reply.send(json!({ "error": "the questions are: status, overview, overview TEAM, accounts, why TEAM, sponsor TEAM BYTES, phone …, web …, backup, export, reload, stop" })),
             ),
         }
     }
@@ -717,6 +715,8 @@ impl Loop {
     /// Reads the gateway's directory again, and says what has changed.
     fn read_members(&mut self, revoked: Option<&RevocationList>) -> Result<Value, RunError> {
         let changed = self.gateway.as_mut().map(|gateway| gateway.reload(revoked)).transpose()?;
+        #[cfg(feature = "page")]
+        self.page.admit(self.gateway.as_ref());
         if let (Some(gateway), Some(ikev2)) = (&self.gateway, &self.ikev2) {
             ikev2.reload(gateway.files(), revoked)?;
         }

@@ -1,5 +1,8 @@
 //! `guestright home`: the team's home, and the gateway of its roaming members.
 
+#[cfg(feature = "page")]
+mod web;
+
 use crate::commands::validity;
 use crate::gateway_files::GatewayFiles;
 use crate::loops::ServingLine;
@@ -45,6 +48,8 @@ enum HomeCommand {
     Why(Why),
     Accounts(Accounts),
     Sponsor(Sponsor),
+    #[cfg(feature = "page")]
+    Web(web::Web),
     Reload(Reload),
     Off(Off),
 }
@@ -189,6 +194,8 @@ const SETTINGS: &str = r#"A settings file:
   page_seconds = 900           # how long a link there works
   wifi_at_home = ["Millers"]   # where an iPhone makes no tunnel
   tunnel_elsewhere = false     # whether it tunnels home from other Wi-Fi than participating too
+  [web]                        # the household's page; `guestright home web --enable` opens it for half an hour
+  listen = ["127.0.0.1:7277"]  # optional: where it is open always, for whoever has a link of `guestright home web`
   [gateway.ikev2]              # optional: built-in IKEv2 clients come in through strongSwan
   profile = "modern"           # or "legacy-paper": IKEv1 and the papers' broken suites besides
   certificate = "gateway.crt"  # optional, with certificate_key: for clients that log in by name and password
@@ -244,6 +251,8 @@ impl Home {
                 let answer = ask(&format!("sponsor {team} {}", megabytes * 1_000_000))?;
                 print_sponsored(&answer, json, out)
             }
+            #[cfg(feature = "page")]
+            Some(HomeCommand::Web(web)) => web.print(&ask(&web.question())?, out),
             Some(HomeCommand::Reload(Reload { json })) => print_reload(&ask("reload")?, json, out),
             Some(HomeCommand::Off(Off { json })) => {
                 let (what, sentence) = off(&settings, &origin, &state)?;

@@ -80,6 +80,8 @@ pub(super) struct OtherWays {
     pub(super) kernel_ipsec: bool,
     /// The home's own port, which is open to members from inside.
     pub(super) home_port: Option<u16>,
+    /// The page's port at the gateway's address, if members may look.
+    pub(super) page_port: Option<u16>,
     /// What members' telephones need.
     pub(super) voice: Option<firewall::VoicePorts>,
 }
@@ -395,7 +397,7 @@ fn rules(settings: &Settings, files: &GatewayFiles, other: &OtherWays) -> firewa
     }
     rules.other_devices.clone_from(&other.devices);
     rules.kernel_ipsec = other.kernel_ipsec;
-    rules.home_port = other.home_port;
+    (rules.home_port, rules.page_port) = (other.home_port, other.page_port);
     rules.voice = other.voice;
     rules
 }

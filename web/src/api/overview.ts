@@ -148,7 +148,7 @@ export interface Refusal {
 export interface Member {
   name: string;
   key: string;
-  not_after: Moment;
+  not_after: Moment | null;
   revoked: Moment | null;
   devices: Device[];
 }

@@ -38,8 +38,8 @@ pub(crate) fn check(head: &Parts, arrival: Arrival) -> Result<(), Refused> {
         Method::GET => Ok(()),
         Method::HEAD if !head.uri.path().starts_with("/v1/") => Ok(()),
         Method::POST => {
-            let said = only(&head.headers, &header::ORIGIN).map_err(|_| Refused::Origin)?;
-            origin::check_origin(said, host, arrival)
+            let value = only(&head.headers, &header::ORIGIN).map_err(|_| Refused::Origin)?;
+            origin::check_origin(value, host, arrival)
         }
         _ => Err(Refused::Method),
     }

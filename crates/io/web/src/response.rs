@@ -122,10 +122,12 @@ pub(crate) fn events(events: Answer) -> Response<Answer> {
 
 /// Puts on each answer what it has to have.
 pub(crate) fn secure(headers: &mut HeaderMap, has_form: bool) {
-    let policy = if has_form { POLICY_WITH_FORM } else { POLICY };
+    // A form that is sent under `no-referrer` has `Origin: null` (Fetch Standard, "append a request Origin header").
+    let (policy, referrer) =
+        if has_form { (POLICY_WITH_FORM, "same-origin") } else { (POLICY, "no-referrer") };
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static(referrer));
     headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }

@@ -87,6 +87,18 @@ async fn who_is_slow_is_not_waited_for() {
     for stream in [&mut silent, &mut slow, &mut once, &mut half] {
         closed(stream).await;
     }
+    // A byte now and then is no silence, but it is no request either.
+    let (mut reading, mut dripping) = connect(6, door).await.into_split();
+    dripping.write_all(b"GET / HTTP/1.1\r\nX: ").await.unwrap();
+    let drip = async {
+        while dripping.write_all(b"x").await.is_ok() {
+            tokio::time::sleep(short / 4).await;
+        }
+    };
+    tokio::select! {
+        () = closed(&mut reading) => {}
+        () = drip => {}
+    }
     let request = post(door, "/v1/block", &cookie, "{}").replace("Content-Length: 2", "Content-Length: 3");
     assert_eq!(ask(1, door, &request).await.status, 408);
     assert_eq!((house.acts(), (house.refused)(Refused::Slow)), (0, 1));

@@ -39,6 +39,10 @@ impl Provider for Recorder {
         })
     }
 
+    async fn page(&self, access: Access, _why: Option<&str>) -> Option<Result<Bytes, Refusal>> {
+        Some(Ok(format!("the household's page: {access:?}").into()))
+    }
+
     async fn overview(&self, access: Access, why: Option<&str>) -> Result<Bytes, Refusal> {
         self.0.overviews.fetch_add(1, Ordering::SeqCst);
         let filler = "x".repeat(usize::try_from(self.0.length.load(Ordering::SeqCst)).unwrap());
@@ -229,6 +233,13 @@ impl Answer {
 
 /// Reads one answer. `None`: the connection ended before there was one.
 pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Answer> {
+    let answer = read_any(stream).await?;
+    answer.check();
+    Some(answer)
+}
+
+/// The same, whatever headers it has.
+pub(crate) async fn read_any(stream: &mut (impl AsyncRead + Unpin)) -> Option<Answer> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.ok()?);
@@ -241,9 +252,7 @@ pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Answer
         .map(|length| length.parse().unwrap());
     let mut body = vec![0; length.unwrap_or(0)];
     stream.read_exact(&mut body).await.ok()?;
-    let answer = Answer { status, head, body: String::from_utf8(body).unwrap() };
-    answer.check();
-    Some(answer)
+    Some(Answer { status, head, body: String::from_utf8(body).unwrap() })
 }
 
 /// Sends a request on a connection of its own, and gives its answer.

@@ -1,7 +1,8 @@
 //! Links and sessions that are stolen, used twice, guessed, too old or too many.
 
-use crate::house::{House, MEMBER, ask, get, post};
+use crate::house::{Answer, House, MEMBER, ask, bare_post, connect, get, post, read_any};
 use guestright_web::{Config, Refused};
+use tokio::io::AsyncWriteExt as _;
 
 #[tokio::test]
 async fn a_link_opens_one_session_whoever_has_it_too() {
@@ -109,4 +110,38 @@ async fn a_session_ends_half_an_hour_after_it_was_used() {
     }
     house.pass(1_800);
     assert_eq!(ask(1, door, &get(door, "/v1/overview", &cookie)).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_page_without_a_script_has_one_form_and_no_other_page_has_it() {
+    let house = House::open(Config { has_sign_in_form: true, ..Config::default() }).await;
+    let door = house.link_door;
+    let send = async |request: String| -> Answer {
+        let mut stream = connect(1, door).await;
+        stream.write_all(request.as_bytes()).await.unwrap();
+        read_any(&mut stream).await.unwrap()
+    };
+    let form = "Content-Type: application/x-www-form-urlencoded\r\n";
+    let link = (house.server_link)();
+    let sign_in = |origin: &str| {
+        bare_post(door, "/v1/session", &format!("Origin: {origin}\r\n{form}"), &format!("link={link}"))
+    };
+    let before = send(get(door, "/", "")).await;
+    assert_eq!(before.body, "the page", "without a session there is nothing of the household");
+    assert!(before.head.contains("; form-action 'self'; frame-ancestors 'none'"), "{before:?}");
+    assert!(
+        before.head.contains("referrer-policy: same-origin"),
+        "or the form would have no origin: {before:?}"
+    );
+    for origin in ["http://evil.example", "null"] {
+        assert_eq!(send(sign_in(origin)).await.status, 403, "{origin}");
+    }
+    let signed_in = send(sign_in(&format!("http://{door}"))).await;
+    assert_eq!(signed_in.status, 303);
+    assert!(signed_in.head.contains("location: /\r\n"), "{signed_in:?}");
+    let cookie = signed_in.cookie();
+    assert_eq!(send(get(door, "/", &cookie)).await.body, "the household's page: Change");
+    let other =
+        bare_post(door, "/v1/block", &format!("Origin: http://{door}\r\n{form}{cookie}"), "blocked=1");
+    assert_eq!((send(other).await.status, house.acts()), (415, 0), "no other form is taken");
 }

@@ -15,7 +15,9 @@ async fn follow(
     cookie: &str,
 ) -> Lines<BufReader<TcpStream>> {
     let mut stream = connect(from, door).await;
-    let answer = ask_on(&mut stream, &get(door, path, cookie)).await;
+    // So that the connection ends with the stream.
+    let headers = format!("Connection: close\r\n{cookie}");
+    let answer = ask_on(&mut stream, &get(door, path, &headers)).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     assert!(answer.head.contains("content-type: text/event-stream"));
     BufReader::new(stream).lines()

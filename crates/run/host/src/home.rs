@@ -36,7 +36,7 @@ use guestright_roaming::home::{self, Event, Peer, StoreReport, Stored, Token};
 use guestright_store::{
     Outcome as PutOutcome, PutReport, Store, StoreError, Writer, WriterHandle, WriterLimits,
 };
-use guestright_units::{Bytes, TeamId};
+use guestright_units::TeamId;
 use ikev2::Ikev2;
 use mapping::PortMapping;
 use open::{Ways, edge, read_revocations};

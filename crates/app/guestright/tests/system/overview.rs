@@ -172,8 +172,8 @@ fn a_home_that_does_not_run_says_so_and_what_to_do() {
 #[test]
 fn a_computer_without_a_home_speaks_of_its_visitor() {
     let desk = desk();
-    let (_, error) = desk.fail("guestright status");
+    let (_, error) = desk.fail("status");
     assert!(error.contains("the visitor's program does not run"), "{error}");
-    let (_, error) = desk.fail("guestright status --home nowhere.toml");
+    let (_, error) = desk.fail("status --home nowhere.toml");
     assert!(error.contains("nowhere.toml"), "{error}");
 }

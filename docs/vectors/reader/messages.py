@@ -1,4 +1,5 @@
-"""The text of the protocol: sections 7 and 8 of note 0001, RNEW of note 0012, and EAPQ, EAPR, TRYQ and TRYR of note 0014."""
+"""The text of the protocol: sections 7 and 8 of note 0001, RNEW of note 0012, and EAPQ, EAPR, TRYQ and TRYR of note 0014, ASKS and
+SAYS of note 0015."""
 
 import base64
 import ipaddress
@@ -264,6 +265,18 @@ def read_tryr(message):
     message.read("Reason", str)
 
 
+def read_asks(message):
+    message.read("Reference", number)
+    message.read("Version", lambda text: number(text, 8))
+    message.choice("What", ("overview",))
+
+
+def read_says(message):
+    message.read("Reference", number)
+    message.read("Version", lambda text: number(text, 8))
+    message.fields["body"] = message.body.hex()
+
+
 def read_erro(message):
     message.maybe("Reference", number)
     message.choice("Code", CODES)
@@ -272,7 +285,8 @@ def read_erro(message):
 
 METHODS = {"CONN": read_conn, "CACK": read_cack, "RREQ": read_rreq, "RCPT": read_rcpt, "QUER": read_quer,
            "QRSP": read_qrsp, "UPDT": read_updt, "ERRO": read_erro, "RNEW": read_rnew,
-           "EAPQ": read_eapq, "EAPR": read_eapr, "TRYQ": read_tryq, "TRYR": read_tryr}
+           "EAPQ": read_eapq, "EAPR": read_eapr, "TRYQ": read_tryq, "TRYR": read_tryr,
+           "ASKS": read_asks, "SAYS": read_says}
 ORDER = {
     "CONN": ("Member-Certificate", "Nonce", "Holds"),
     "CACK": ("Provider-Certificate", "Acknowledgement", "Home"),
@@ -288,6 +302,8 @@ ORDER = {
     "EAPR": ("Reference", "Decision", "Reason"),
     "TRYQ": ("Reference", "Request-Weight", "Unused"),
     "TRYR": ("Reference", "Volume", "Reason"),
+    "ASKS": ("Reference", "Version", "What"),
+    "SAYS": ("Reference", "Version"),
 }
 BASE64 = ("Certificate", "Member-Certificate", "Provider-Certificate", "Nonce", "Acknowledgement")
 

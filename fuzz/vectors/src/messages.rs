@@ -8,7 +8,7 @@ use guestright_radius::relay::{Answer, Conversation, Question, Sentence, What};
 use guestright_receipt::{Bundle, HoldId, HoldUse};
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::Message;
-use guestright_roaming::message::{Code, InSession, TeamDecision, Update, Volume};
+use guestright_roaming::message::{Code, InSession, Inquiry, TeamDecision, Update, Volume};
 use guestright_units::{Bytes, UnixSeconds};
 use serde_json::{Value, json};
 use std::num::NonZeroU16;
@@ -140,6 +140,8 @@ fn on_holds() -> Vec<(&'static str, Message)> {
         ("TRYQ at the end", Message::Tryq { reference: 12, request: Bytes(0), unused: Bytes(1_234) }),
         ("TRYR that grants", granted(20_000_000)),
         ("TRYR that refuses", granted(0)),
+        ("ASKS", Message::Asks { reference: 13, version: 1, what: Inquiry::Overview }),
+        ("SAYS", Message::Says { reference: 13, version: 1, answer: vec![0xa0] }),
         ("QRSP with a hold along a chain", along_a_chain(qrsp(0, &[hold(1)], None))),
         ("CONN of a visitor that signs for holds", conn(Bundle::default())),
         ("CACK with the home's address", cack("home.example:7275")),
@@ -260,6 +262,10 @@ fn fields(message: &Message) -> Value {
             "Reference": reference, "Request-Weight": request.0, "Unused": unused.0 }),
         Message::Tryr { reference, granted, reason } => json!({
             "Reference": reference, "Volume": granted.0, "Reason": reason }),
+        Message::Asks { reference, version, what } => json!({
+            "Reference": reference, "Version": version, "What": what.to_string() }),
+        Message::Says { reference, version, answer } => json!({
+            "Reference": reference, "Version": version, "body": hex(answer) }),
         Message::Erro { reference, code, reason } => json!({
             "Reference": reference, "Code": code.to_string(), "Reason": reason }),
     }

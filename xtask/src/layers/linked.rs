@@ -73,6 +73,11 @@ const PROGRAMS: [Program; 2] = [
             },
             // Phones read a certificate with its key in triple DES and in nothing newer (`pure/profile`).
             Forbidden { what: "a cipher of the papers", which: Which::WithoutDefaults(&["des"]) },
+            // A router has no room for it, and knows neither store nor members (design note 0015).
+            Forbidden {
+                what: "the household's page",
+                which: Which::WithoutDefaults(&["guestright-page", "guestright-web", "hyper"]),
+            },
             SOUND,
             TESTS,
             BOAT_TESTING,

@@ -6,6 +6,7 @@ mod computer;
 mod doctor;
 mod home;
 mod receipt;
+mod status;
 mod validity;
 
 // Those of `computer`.
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Ap(ap::Ap),
     #[command(display_order = 5)]
     Home(home::Home),
+    #[command(display_order = 9)]
+    Status(status::Status),
     #[command(display_order = 12)]
     Receipt(receipt::Receipt),
     #[command(display_order = 16)]
@@ -64,6 +67,7 @@ impl Command {
         match self {
             Self::Ap(command) => command.run(out),
             Self::Home(command) => command.run(out),
+            Self::Status(command) => command.run(out),
             Self::Receipt(command) => command.run(out),
             Self::Doctor(command) => command.run(out),
             #[cfg(feature = "computer")]

@@ -1,6 +1,6 @@
 //! Settings files: TOML in, checked settings out. Unknown keys are refused with their line.
 
-#[cfg(not(all(feature = "dns", feature = "exchange")))]
+#[cfg(not(all(feature = "dns", feature = "exchange", feature = "page")))]
 mod absent;
 mod ap_phones;
 #[cfg(feature = "dns")]
@@ -17,11 +17,15 @@ mod splash;
 pub(crate) mod visit;
 #[cfg(feature = "exchange")]
 mod voice;
+#[cfg(feature = "page")]
+mod web;
 
 #[cfg(not(feature = "dns"))]
 pub(crate) use absent::DynamicDnsSettings;
 #[cfg(not(feature = "exchange"))]
 pub(crate) use absent::VoiceSettings;
+#[cfg(not(feature = "page"))]
+pub(crate) use absent::WebSettings;
 pub(crate) use ap_phones::ApPhonesSettings;
 #[cfg(feature = "dns")]
 pub(crate) use dynamic_dns::DynamicDnsSettings;
@@ -38,6 +42,8 @@ pub(crate) use splash::SplashSettings;
 pub(crate) use visit::VisitSettings;
 #[cfg(feature = "exchange")]
 pub(crate) use voice::VoiceSettings;
+#[cfg(feature = "page")]
+pub(crate) use web::WebSettings;
 
 use anyhow::{Context, anyhow};
 use guestright_cli::failure::{Failure, Outcome};
@@ -191,6 +197,8 @@ pub(crate) struct HomeSettings {
     /// Members' phones.
     #[serde(default)]
     pub(crate) phones: HomePhonesSettings,
+    /// The household's page.
+    pub(crate) web: Option<WebSettings>,
 }
 
 /// `[gateway]` in `home.toml`.
@@ -498,6 +506,8 @@ impl HomeSettings {
             own_name,
             exchange,
             phones: self.phones.for_loop()?,
+            #[cfg(feature = "page")]
+            page: self.web.as_ref().map(WebSettings::for_loop).unwrap_or_default(),
         })
     }
 

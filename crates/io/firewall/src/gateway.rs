@@ -54,6 +54,8 @@ pub struct GatewaySettings {
     pub kernel_ipsec: bool,
     /// The home's own port (TCP), which its members' programs reach from inside at any address of this computer.
     pub home_port: Option<u16>,
+    /// The port (TCP) of the household's page at `address`.
+    pub page_port: Option<u16>,
     /// Where members' telephones reach the home, at `address`.
     pub voice: Option<VoicePorts>,
 }
@@ -90,6 +92,7 @@ impl GatewaySettings {
             other_devices: Vec::new(),
             kernel_ipsec: false,
             home_port: None,
+            page_port: None,
             voice: None,
         }
     }
@@ -226,6 +229,10 @@ fn input(settings: &GatewaySettings) -> String {
     };
     let home_port =
         settings.home_port.map(|port| format!("\t\ttcp dport {port} accept\n")).unwrap_or_default();
+    let page = match settings.page_port {
+        Some(port) => format!("\t\tip daddr {address} tcp dport {port} accept\n"),
+        None => String::new(),
+    };
     format!(
         "
 	chain input {{
@@ -237,7 +244,7 @@ fn input(settings: &GatewaySettings) -> String {
 		icmp type echo-request accept
 		ip daddr {resolvers} meta l4proto {{ tcp, udp }} th dport 53 accept
 		ip daddr @home accept
-{home_port}{voice}		counter name \"to_gateway\" drop
+{home_port}{page}{voice}		counter name \"to_gateway\" drop
 	}}
 ",
         classify(settings, "to_gateway")

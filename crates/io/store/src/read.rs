@@ -3,10 +3,11 @@
 use crate::credit::{self, KeptCredit};
 use crate::hints::{self, HintQuery};
 use crate::history::{self, Arrival};
+use crate::hours::{self, Dealings, HourSums};
 use crate::own::{self, FirstHand};
 use crate::{Edge, Store, StoreError, put};
 use guestright_credit::{Hold, HoldId};
-use guestright_identity::{Certificate, CertificateRef, MemberId};
+use guestright_identity::{Certificate, CertificateRef, KeyId, MemberId};
 use guestright_receipt::{Receipt, SessionKey};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use rusqlite::{OptionalExtension, Row, params};
@@ -132,6 +133,27 @@ impl Store {
         give: impl FnMut(Receipt, &Certificate),
     ) -> Result<(), StoreError> {
         own::first_hand(&self.connection, &self.path, FirstHand { team, since }, give)
+    }
+
+    /// What was signed for of `team`'s dealings in sessions that began at `since` or later, by the beginning of their hour. A session
+    /// counts whole in the hour in which it began, for its receipt says no more.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn hours(
+        &self,
+        team: TeamId,
+        since: UnixSeconds,
+    ) -> Result<BTreeMap<UnixSeconds, HourSums>, StoreError> {
+        hours::sums(&self.connection, &self.path, Dealings { team, since })
+    }
+
+    /// The members of `team` whose certificates are here, and when the last of each ends.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn members_seen(&self, team: TeamId) -> Result<BTreeMap<KeyId, UnixSeconds>, StoreError> {
+        hours::members(&self.connection, &self.path, team)
     }
 
     /// The home's credit as it was kept, in the order of the keys. Every row is compared with its digest.

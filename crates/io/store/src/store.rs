@@ -144,6 +144,18 @@ impl Store {
         connection.execute("VACUUM INTO ?1", [name.as_ref()]).map_err(fail).map(drop)
     }
 
+    /// Whether another program, or another part of this one, has the store at `path` open. Nothing is made or changed; where there
+    /// is no store nobody has it open.
+    pub fn is_in_use(path: &Path) -> bool {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let look = || {
+            let connection = Connection::open_with_flags(path, flags)?;
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))
+        };
+        let looked = look().map_err(|error| StoreError::from_sqlite(path, "look into the file", &error));
+        matches!(looked, Err(StoreError::InUse { .. }))
+    }
+
     /// Where the store is.
     pub fn path(&self) -> &Path {
         &self.path

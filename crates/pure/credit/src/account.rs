@@ -113,6 +113,11 @@ impl Accounts {
         self.overdraft = overdraft;
     }
 
+    /// How much is lent.
+    pub fn overdraft(&self) -> Overdraft {
+        self.overdraft
+    }
+
     /// The account of a team; an empty one if there is none.
     pub fn get(&self, team: TeamId) -> Account {
         self.by_team.get(&team).copied().unwrap_or_default()

@@ -12,7 +12,7 @@ mod decision;
 mod joining;
 mod session;
 
-use crate::message::{Code, Message, Reference, Update};
+use crate::message::{Code, Inquiry, Message, Reference, Update};
 use crate::queue::{Queue, Worth};
 use crate::renewal::{NotRenewed, Renewer};
 use admission::Admission;
@@ -144,6 +144,14 @@ pub enum Event {
         decision: Decision,
         /// What for: one sentence.
         reason: String,
+    },
+    /// An access point has answered [`TeamServer::ask_access_points`].
+    Answered {
+        peer: Peer,
+        reference: Reference,
+        /// The answer's form.
+        version: u8,
+        answer: Vec<u8>,
     },
     /// Something was refused. Counted in [`TeamServer::refusals`].
     Refused {
@@ -383,12 +391,25 @@ impl TeamServer {
             (Ok(Message::Tryq { reference, request, unused }), Role::AccessPoint) => {
                 self.handle_trial(TrialQuestion { peer, reference, request, unused }, rng, now);
             }
+            (Ok(Message::Says { reference, version, answer }), Role::AccessPoint) => {
+                self.push_event(Event::Answered { peer, reference, version, answer });
+            }
             (Ok(other), _) => {
                 let reason = format!("a {} of a {role} is not for a team server", other.method());
                 self.refuse(peer, None, "unexpected", Code::Malformed, reason);
             }
             (Err(error), _) => self.refuse(peer, None, error.kind(), Code::Malformed, error.to_string()),
         }
+    }
+
+    /// Asks all access points what the household wants to see, and says which were asked. Each answers with an
+    /// [`Event::Answered`], or not at all: one that is older than this question counts it among what it cannot read.
+    pub fn ask_access_points(&mut self, reference: Reference, version: u8) -> Vec<(Peer, KeyId)> {
+        let access_points = self.peers().filter(|(_, role, _)| *role == Role::AccessPoint);
+        let asked: Vec<_> = access_points.map(|(peer, _, key)| (peer, key)).collect();
+        let question = Message::Asks { reference, version, what: Inquiry::Overview };
+        asked.iter().for_each(|(peer, _)| self.send(*peer, &question));
+        asked
     }
 
     /// Renews the team's certificates with this from now on, or no more.
@@ -564,6 +585,11 @@ impl TeamServer {
         &self.graph
     }
 
+    /// The keys of the own team that count no longer, and since when; nothing if there is no list.
+    pub fn own_revocations(&self) -> Option<&BTreeMap<KeyId, UnixSeconds>> {
+        self.revocations.get(&self.team).map(RevocationList::revoked)
+    }
+
     /// The counters by which strangers are treated, to be kept.
     pub fn stranger_counters(&self) -> StrangerCounters {
         self.judge.stranger_counters()
@@ -627,7 +653,8 @@ impl TeamServer {
             Event::Begun { .. } | Event::Decided { .. } | Event::Finished { .. } | Event::Renewed { .. } => {
                 Worth::Session
             }
-            Event::Refused { .. } => Worth::Reply,
+            // It is asked again.
+            Event::Answered { .. } | Event::Refused { .. } => Worth::Reply,
         };
         if self.events.push(worth, event) {
             *self.refusals.entry("queue-full").or_default() += 1;
@@ -640,3 +667,6 @@ fn handed_on(list: &RevocationList) -> Message {
     let bundle = Bundle { revocations: vec![list.as_bytes().to_vec()], ..Bundle::default() };
     Message::Rcpt { reference: None, bundle, home: None }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! The messages of the protocol: text around the signed bytes.
 //!
 //! Names and roles of the seven methods are the authors' (remembered, see the design note); the header profile,
-//! `P2PWNC/3.0`, ERRO, RNEW, EAPQ and EAPR are ours.
+//! `P2PWNC/3.0`, ERRO, RNEW, EAPQ, EAPR, TRYQ, TRYR, ASKS and SAYS are ours.
 
 mod acknowledgement;
 mod error;
@@ -158,6 +158,23 @@ pub enum Message {
         /// One sentence for a person.
         reason: String,
     },
+    /// Team server to its access point: what do you know that the household wants to see?
+    Asks {
+        /// To be repeated in the answer.
+        reference: Reference,
+        /// The newest form of the answer that the asker reads.
+        version: u8,
+        what: Inquiry,
+    },
+    /// Access point to its team server: the answer.
+    Says {
+        /// From the question.
+        reference: Reference,
+        /// The answer's form: the newest that both know.
+        version: u8,
+        /// In this form, by `pure/overview`.
+        answer: Vec<u8>,
+    },
     /// Something was refused, or the session is over.
     Erro {
         /// From the question, between programs of one team.
@@ -166,6 +183,29 @@ pub enum Message {
         /// One sentence for a person.
         reason: String,
     },
+}
+
+/// What an ASKS is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inquiry {
+    /// Guests, refusals, and whether all is well.
+    Overview,
+}
+
+impl fmt::Display for Inquiry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Overview => "overview",
+        })
+    }
+}
+
+impl FromStr for Inquiry {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "overview" { Ok(Self::Overview) } else { Err("no such question".to_owned()) }
+    }
 }
 
 /// The household's word about a team whose home has accepted a device.
@@ -409,6 +449,16 @@ impl Message {
                 granted: Bytes(frame.value("Volume")?),
                 reason: frame.text("Reason")?.to_owned(),
             }),
+            "ASKS" => Ok(Self::Asks {
+                reference: frame.value("Reference")?,
+                version: frame.value("Version")?,
+                what: frame.value("What")?,
+            }),
+            "SAYS" => Ok(Self::Says {
+                reference: frame.value("Reference")?,
+                version: frame.value("Version")?,
+                answer: frame.body().to_vec(),
+            }),
             "ERRO" => Ok(Self::Erro {
                 reference: frame.optional("Reference")?,
                 code: frame.value("Code")?,
@@ -543,6 +593,16 @@ impl Message {
                 out.header("Volume", granted.0);
                 out.header("Reason", printable(reason));
             }
+            Self::Asks { reference, version, what } => {
+                out.header("Reference", reference);
+                out.header("Version", version);
+                out.header("What", what);
+            }
+            Self::Says { reference, version, answer } => {
+                out.header("Reference", reference);
+                out.header("Version", version);
+                out.body.clone_from(answer);
+            }
             Self::Erro { reference, code, reason } => {
                 out.optional("Reference", reference.as_ref());
                 out.header("Code", code);
@@ -567,6 +627,8 @@ impl Message {
             Self::Eapr { .. } => "EAPR",
             Self::Tryq { .. } => "TRYQ",
             Self::Tryr { .. } => "TRYR",
+            Self::Asks { .. } => "ASKS",
+            Self::Says { .. } => "SAYS",
             Self::Erro { .. } => "ERRO",
         }
     }

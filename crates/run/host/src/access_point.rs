@@ -5,6 +5,7 @@ mod home_contact;
 mod inbox;
 mod kept;
 mod link;
+mod overview;
 pub mod phones;
 pub mod radsec;
 mod reloading;
@@ -104,6 +105,7 @@ struct Loop {
     reloading: Reloading,
     /// What the page is shown of guests, and their trials.
     guests: Guests,
+    shown: overview::Shown,
     page: Option<Page>,
     phones: Option<Phones>,
     /// Guests come and go as they like: the log has so many lines a minute about them.
@@ -313,6 +315,7 @@ impl Loop {
             settings: settings.clone(),
             reloading: Reloading::default(),
             guests,
+            shown: overview::Shown::default(),
             page,
             phones,
             session_lines: LogPace::default(),
@@ -505,7 +508,8 @@ impl Loop {
             FromHome::Message(bytes) => {
                 let is_other = self.handle_phones_answer(&bytes, now)
                     || self.own.handle_input(&bytes, &mut self.rng, now)
-                    || splash::handle_trial_answer(self, &bytes, now);
+                    || splash::handle_trial_answer(self, &bytes, now)
+                    || overview::handle_question(self, &bytes, now);
                 if !is_other {
                     self.machine.handle_home(&bytes, now);
                 }
@@ -621,7 +625,7 @@ impl Loop {
                 let _ = self.store.run(keep);
             }
             Event::Refused { address, kind: kind @ ("certificate" | "revoked"), reason } => {
-                self.guests.note_refusal(address, kind, &reason, self.clock.now());
+                self.note_refusal(address, kind, &reason);
                 // The visitor is told the same. It is said here because it may be this computer's clock that is wrong.
                 match self.certificate_lines.next(self.clock.now()) {
                     Some(unsaid) => tracing::warn!(%reason, unsaid, "refused a visitor for its certificate"),
@@ -630,10 +634,17 @@ impl Loop {
                 self.last_certificate_refusal = Some(reason);
             }
             Event::Refused { address, kind, reason } => {
-                self.guests.note_refusal(address, kind, &reason, self.clock.now());
+                self.note_refusal(address, kind, &reason);
                 tracing::debug!(%address, kind, %reason, "refused");
             }
         }
+    }
+
+    /// Somebody got nothing: for the guest's page, and for the household's.
+    fn note_refusal(&mut self, address: Address, kind: &str, reason: &str) {
+        let now = self.clock.now();
+        self.guests.note_refusal(address, kind, reason, now);
+        self.shown.note_refusal(kind, reason, self.home_state == HomeState::Up, now);
     }
 
     /// The sessions; open are those whose packets the firewall lets through.
@@ -652,7 +663,9 @@ impl Loop {
 
     fn closed(&mut self, session: &SessionStatus, code: Code) {
         self.log_session(session, code);
-        self.guests.note_end(session, code, self.clock.now());
+        let now = self.clock.now();
+        self.guests.note_end(session, code, now);
+        self.shown.note_end(session, code, now);
         let mut ended = session_json(session);
         ended["end"] = json!(code.to_string());
         if self.ended.len() == ENDED_MAX {

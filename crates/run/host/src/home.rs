@@ -8,9 +8,13 @@ pub mod links;
 mod mapping;
 mod members;
 mod open;
+pub mod overview;
 pub mod own_name;
+#[cfg(feature = "page")]
+pub mod page;
 pub mod phones;
 mod renewing;
+mod why;
 
 use crate::control::{self, Question};
 use crate::listen::Acceptor;
@@ -32,10 +36,11 @@ use guestright_roaming::home::{self, Event, Peer, StoreReport, Stored, Token};
 use guestright_store::{
     Outcome as PutOutcome, PutReport, Store, StoreError, Writer, WriterHandle, WriterLimits,
 };
-use guestright_units::{Bytes, TeamId};
+use guestright_units::TeamId;
 use ikev2::Ikev2;
 use mapping::PortMapping;
 use open::{Ways, edge, read_revocations};
+use overview::{OverviewQuestions, Overviews};
 use own_name::OwnName;
 use phones::Phones;
 use rand::rngs::StdRng;
@@ -119,6 +124,11 @@ struct Loop {
     kept_addresses: links::Kept,
     keeper: Keeper,
     phones: Phones,
+    overviews: Overviews,
+    #[cfg(feature = "page")]
+    page: page::Page,
+    /// What people call the household, if it has said so.
+    household_name: Option<String>,
     /// Connections whose handshake is not over, the oldest first.
     handshakes: VecDeque<Handshake>,
     /// Strangers can cause a decision five times a second: the log says so many a minute.
@@ -139,6 +149,7 @@ struct Inputs {
     /// What is signed in members' places, if anything may be.
     news: Option<mpsc::Receiver<News>>,
     questions: mpsc::Receiver<Question>,
+    overviews: OverviewQuestions,
     stop: Stop,
     reload: Reload<Settings>,
     probes: Probes,
@@ -186,6 +197,9 @@ pub struct Settings {
     pub exchange: Option<guestright_exchange::Settings>,
     /// Members' phones that join Wi-Fi by certificates, unless the household declines.
     pub phones: Option<phones::Settings>,
+    /// The household's page.
+    #[cfg(feature = "page")]
+    pub page: page::Settings,
 }
 
 /// Where a running home with this state directory answers questions.
@@ -238,9 +252,13 @@ pub async fn run(
     let (store_inputs, from_store) = mpsc::channel(STORE_INPUTS_MAX);
     let (to_loop, questions) = mpsc::channel(QUESTIONS_MAX);
     control::serve(&socket(state), to_loop)?;
+    let (_overviews, asked_overviews) = overview::channel();
     let mut this = Loop {
         server,
         team,
+        overviews: Overviews::new(clock.now()),
+        #[cfg(feature = "page")]
+        page: page::Page::open(&settings.page, state, gateway.as_ref(), _overviews)?,
         clock,
         rng,
         store: writer.handle(),
@@ -261,6 +279,7 @@ pub async fn run(
         kept_addresses: links::Kept::new(state),
         keeper: Keeper::default(),
         phones,
+        household_name: settings.phones.as_ref().and_then(|phones| phones.name.clone()),
         handshakes: VecDeque::new(),
         decision_lines: LogPace::default(),
         session_lines: LogPace::default(),
@@ -277,8 +296,18 @@ pub async fn run(
     let from_neighbours = shares.events;
     let news = delegates.as_mut().and_then(Delegates::take_news);
     let Requests { stop, reload, probes } = requests;
-    let inputs =
-        Inputs { listener, from_peers, from_store, from_neighbours, news, questions, stop, reload, probes };
+    let inputs = Inputs {
+        listener,
+        from_peers,
+        from_store,
+        from_neighbours,
+        news,
+        questions,
+        overviews: asked_overviews,
+        stop,
+        reload,
+        probes,
+    };
     this.run(inputs, &credentials, &mut delegates).await;
     finish(this, delegates, writer, state).await
 }
@@ -322,7 +351,12 @@ impl Loop {
         self.keep_certificates();
         self.drain();
         loop {
-            let due = [self.credit_due(), self.renewing_due(), self.phones.poll_timeout()];
+            let due = [
+                self.credit_due(),
+                self.renewing_due(),
+                self.phones.poll_timeout(),
+                self.overviews.poll_timeout(),
+            ];
             let due = due.into_iter().flatten().min();
             let due = due.map(|due| self.clock.until(due));
             tokio::select! {
@@ -340,6 +374,7 @@ impl Loop {
                         return;
                     }
                 }
+                asked = inputs.overviews.next() => overview::handle(self, asked),
                 () = inputs.reload.requested() => drop(self.reload(&mut inputs.reload)),
                 () = inputs.probes.answer() => {}
                 Some(lookup) = delegates::lookup(delegates) => self.look_up(lookup),
@@ -417,6 +452,7 @@ impl Loop {
             FromPeer::NotNow(reason) => self.say_certificate(reason),
             FromPeer::Message(peer, bytes) => self.server.handle_input(peer, &bytes, &mut self.rng, now),
             FromPeer::Gone(peer) => {
+                overview::note_gone(self, peer);
                 self.peers.remove(&peer);
                 self.server.handle_disconnected(peer);
             }
@@ -447,11 +483,13 @@ impl Loop {
         let Connected { mut sender, receiver, certificate } = connected;
         let peer = self.next_peer;
         self.next_peer += 1;
+        let role = certificate.role();
         if let Err(reason) = self.server.handle_connected(peer, certificate, self.clock.now()) {
             return tracing::info!(%reason, "a program of the team was not let in");
         }
         let (outgoing, mut messages) = mpsc::channel::<Vec<u8>>(OUTGOING_MAX);
         self.peers.insert(peer, outgoing);
+        overview::note_connected(self, role);
         tokio::spawn(async move {
             while let Some(message) = messages.recv().await {
                 if sender.send(&message).await.is_err() {
@@ -475,6 +513,7 @@ impl Loop {
         while let Some((peer, message)) = self.server.poll_transmit() {
             // A program that does not read its answers loses them, and then its channel.
             if self.peers.get(&peer).is_some_and(|outgoing| outgoing.try_send(message).is_err()) {
+                overview::note_gone(self, peer);
                 self.peers.remove(&peer);
                 self.server.handle_disconnected(peer);
             }
@@ -536,13 +575,20 @@ impl Loop {
                 }
             }
             Event::Begun { consumer, is_let_in, reason } => {
+                if !is_let_in {
+                    overview::note_not_begun(self, consumer, &reason);
+                }
                 self.decided(consumer, &if is_let_in { "let in" } else { "refused" }, &reason);
             }
             Event::Decided { consumer, decision, reason } => {
+                overview::note_decided(self, consumer, decision.verdict, &reason);
                 self.decided(consumer, &decision.verdict, &reason);
             }
             Event::Renewed { role, key, not_after } => {
                 tracing::info!(%role, %key, until = %not_after, "renewed a certificate");
+            }
+            Event::Answered { peer, reference, version, answer } => {
+                overview::handle_answer(self, peer, (reference, version), &answer);
             }
             Event::Refused { kind: "certificate", reason } => self.say_certificate(reason),
             Event::Refused { kind, reason } => tracing::debug!(kind, %reason, "refused"),
@@ -565,7 +611,13 @@ impl Loop {
             Some((export::QUESTION, after)) => export::answer(&self.store, after, reply),
             None if question == export::QUESTION => export::answer(&self.store, "", reply),
             Some((history::QUESTION, words)) => history::answer(&self.store, self.team, words, reply),
-            Some(("why", team)) => drop(reply.send(self.why(team))),
+            None if question == "overview" => overview::handle_question(self, None, reply),
+            Some(("overview", team)) => overview::handle_question(self, Some(team), reply),
+            Some(("why", team)) => drop(reply.send(why::why(self, team))),
+            #[cfg(feature = "page")]
+            None if question == "web" => drop(reply.send(self.page.answer(""))),
+            #[cfg(feature = "page")]
+            Some(("web", words)) => drop(reply.send(self.page.answer(words))),
             Some(("sponsor", words)) => drop(reply.send(self.sponsor(words))),
             Some(("phone", words)) => {
                 let now = self.clock.now();
@@ -576,7 +628,7 @@ impl Loop {
             None if question == "accounts" => drop(reply.send(self.accounts())),
             None if question == "stop" => drop(reply.send(json!({ "stopping": true }))),
             _ => drop(
-                reply.send(json!({ "error": "the questions are: status, accounts, why TEAM, sponsor TEAM BYTES, phone …, backup, export, history …, reload, stop" })),
+                reply.send(json!({ "error": "the questions are: status, overview, overview TEAM, accounts, why TEAM, sponsor TEAM BYTES, phone …, web …, backup, export, history …, reload, stop" })),
             ),
         }
     }
@@ -664,6 +716,8 @@ impl Loop {
     /// Reads the gateway's directory again, and says what has changed.
     fn read_members(&mut self, revoked: Option<&RevocationList>) -> Result<Value, RunError> {
         let changed = self.gateway.as_mut().map(|gateway| gateway.reload(revoked)).transpose()?;
+        #[cfg(feature = "page")]
+        self.page.admit(self.gateway.as_ref());
         if let (Some(gateway), Some(ikev2)) = (&self.gateway, &self.ikev2) {
             ikev2.reload(gateway.files(), revoked)?;
         }
@@ -673,31 +727,6 @@ impl Loop {
         Ok(changed.map_or(Value::Null, |changed| {
             json!({ "members": changed.members, "added": changed.added, "removed": changed.removed })
         }))
-    }
-
-    fn why(&mut self, beginning: &str) -> Value {
-        let graph = self.server.graph();
-        let known: Vec<_> = graph.teams().filter(|team| team.to_string().starts_with(beginning)).collect();
-        let team = match (beginning.parse::<TeamId>(), known.as_slice()) {
-            (Ok(team), _) | (Err(_), &[team]) => team,
-            (Err(_), []) => {
-                return json!({ "error": format!("no team is known whose id begins with {beginning}") });
-            }
-            (Err(_), several) => {
-                let count = several.len();
-                return json!({ "error": format!("{count} teams begin with {beginning}; give more digits") });
-            }
-        };
-        let explanation = self.server.explain(team, Bytes(1_000_000), &mut self.rng);
-        let own = self.team;
-        let name = |team: TeamId| if team == own { "our team".to_owned() } else { team.short() };
-        if self.server.accounts().is_some() {
-            let lines = self.reservations(team, &name);
-            return json!({ "team": team.to_string(), "reason": "by credit that is reserved between homes", "lines": lines });
-        }
-        json!({ "team": team.to_string(), "reason": explanation.decision.reason(),
-            "ind": explanation.decision.ind.map(|ind| ind.to_string()),
-            "lines": explanation.lines(name) })
     }
 
     fn status(&mut self) -> Value {

@@ -1,7 +1,23 @@
-//! Interfaces that somebody names and that are not there.
+//! Interfaces that somebody names and that are not there, and this computer's own address.
 
 use guestright_error::RunError;
 use guestright_firewall::{FirewallError, interfaces};
+#[cfg(any(feature = "page", feature = "phones"))]
+use {
+    guestright_error::OrFail as _,
+    std::net::{IpAddr, Ipv4Addr, UdpSocket},
+};
+
+/// This computer's address on the way to everybody else. Nothing is sent.
+#[cfg(any(feature = "page", feature = "phones"))]
+pub(crate) fn own_address() -> Result<IpAddr, RunError> {
+    let find = || {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+        socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9))?;
+        socket.local_addr()
+    };
+    Ok(find().or_network(|| "find this computer's address".to_owned())?.ip())
+}
 
 /// The firewall's error, with what may be meant where there is no such interface.
 pub(crate) fn refused(error: FirewallError) -> RunError {

@@ -26,6 +26,7 @@ pub mod notify;
 pub mod private;
 mod probe;
 pub mod receipts;
+mod refusals;
 mod reload;
 pub mod renewal;
 mod resolver;

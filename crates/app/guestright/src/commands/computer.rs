@@ -24,8 +24,6 @@ pub(crate) enum Command {
     Up(up::Up),
     #[command(display_order = 8)]
     Down(up::Down),
-    #[command(display_order = 9)]
-    Status(up::Status),
     #[command(display_order = 10)]
     Portal(up::Portal),
     #[command(display_order = 11)]
@@ -53,7 +51,6 @@ impl Command {
             Self::Ask(command) => command.run(out),
             Self::Up(command) => command.run(log, out),
             Self::Down(command) => command.run(out),
-            Self::Status(command) => command.run(out),
             Self::Portal(command) => command.run(out),
             Self::Call(command) => command.run(out),
             Self::Tunnel(command) => command.run(log_arguments(log)),

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "computer")]
 mod simulate;
+#[cfg(feature = "page")]
+mod web;
 
 use crate::commands::validity;
 use crate::gateway_files::GatewayFiles;
@@ -50,6 +52,8 @@ enum HomeCommand {
     Sponsor(Sponsor),
     #[cfg(feature = "computer")]
     Simulate(simulate::Simulate),
+    #[cfg(feature = "page")]
+    Web(web::Web),
     Reload(Reload),
     Off(Off),
 }
@@ -195,6 +199,8 @@ const SETTINGS: &str = r#"A settings file:
   page_seconds = 900           # how long a link there works
   wifi_at_home = ["Millers"]   # where an iPhone makes no tunnel
   tunnel_elsewhere = false     # whether it tunnels home from other Wi-Fi than participating too
+  [web]                        # the household's page; `guestright home web --enable` opens it for half an hour
+  listen = ["127.0.0.1:7277"]  # optional: where it is open always, for whoever has a link of `guestright home web`
   [gateway.ikev2]              # optional: built-in IKEv2 clients come in through strongSwan
   profile = "modern"           # or "legacy-paper": IKEv1 and the papers' broken suites besides
   certificate = "gateway.crt"  # optional, with certificate_key: for clients that log in by name and password
@@ -252,6 +258,8 @@ impl Home {
             }
             #[cfg(feature = "computer")]
             Some(HomeCommand::Simulate(command)) => command.run(&settings, &source, out),
+            #[cfg(feature = "page")]
+            Some(HomeCommand::Web(web)) => web.print(&ask(&web.question())?, out),
             Some(HomeCommand::Reload(Reload { json })) => print_reload(&ask("reload")?, json, out),
             Some(HomeCommand::Off(Off { json })) => {
                 let (what, sentence) = off(&settings, &origin, &state)?;

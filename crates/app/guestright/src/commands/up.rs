@@ -64,22 +64,12 @@ pub(crate) struct Down {
     json: bool,
 }
 
-/// Say how the visitor stands: online or not, why, and what the network can see
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:
-  guestright status
-  guestright status --follow --notify      # one line for each change, and a notification on the desktop")]
+/// How the visitor stands: `guestright status` where no home is.
+#[derive(Debug)]
 pub(crate) struct Status {
-    #[command(flatten)]
     config: ConfigArgs,
-    /// Go on, and say each change
-    #[arg(long)]
     follow: bool,
-    /// With --follow: show each change as a notification on the desktop, too
-    #[arg(long, requires = "follow")]
     notify: bool,
-    /// Print JSON
-    #[arg(long)]
     json: bool,
 }
 
@@ -171,6 +161,12 @@ impl Down {
 }
 
 impl Status {
+    /// Of the visitor with this settings file, or the usual one.
+    pub(crate) fn of(args: super::status::VisitorArgs, json: bool) -> Self {
+        let config = ConfigArgs { config: args.config.unwrap_or_else(|| FILE.into()) };
+        Self { config, follow: args.follow, notify: args.notify, json }
+    }
+
     pub(crate) fn run(self, out: &mut Output) -> Outcome {
         let resident = self.config.resident();
         let status = resident.status()?;

@@ -56,3 +56,17 @@ impl DynamicDnsSettings {
         match *self {}
     }
 }
+
+/// `[web]`, where there is no page.
+#[cfg(not(feature = "page"))]
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) enum WebSettings {}
+
+#[cfg(not(feature = "page"))]
+impl<'de> Deserialize<'de> for WebSettings {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Err(D::Error::custom(
+            "this program was built without the household's page; leave [web] out, or take a build with the feature page",
+        ))
+    }
+}

@@ -28,6 +28,7 @@ mod ike;
 mod ingest;
 mod mos;
 mod openwrt;
+mod overview;
 mod phone_files;
 mod phones;
 mod privileges;

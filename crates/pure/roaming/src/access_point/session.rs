@@ -104,6 +104,8 @@ pub struct SessionStatus {
     pub class: ServiceClass,
     /// When the session began.
     pub started: UnixSeconds,
+    /// When the certificate that it showed last ends, and the session with it.
+    pub until: UnixSeconds,
     /// What was carried so far, both ways.
     pub counted: Bytes,
     /// What was signed for so far.
@@ -299,6 +301,7 @@ impl Session {
             team: self.certificate.team_id(),
             class: self.class,
             started: self.started,
+            until: self.shown.not_after(),
             counted: self.counted,
             signed: self.signed,
             open: self.stage == Stage::Open,

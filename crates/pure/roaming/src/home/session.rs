@@ -126,6 +126,19 @@ impl TeamServer {
         Some((credit.allowance_left(now), per_day))
     }
 
+    /// In which class a visitor of the team that shows nothing would begin now, or that it would not, and why; nothing without
+    /// credit. Nothing is set aside for it.
+    pub fn would_begin(&mut self, consumer: TeamId, now: Time) -> Option<(Option<ServiceClass>, String)> {
+        let credit = self.credit.as_mut()?;
+        if consumer == self.team {
+            return Some((Some(ServiceClass::Own), "a member of the own team".to_owned()));
+        }
+        Some(match credit.begin(consumer, false, now) {
+            Ok(grant) => (Some(grant.class), grant.reason),
+            Err(reason) => (None, reason),
+        })
+    }
+
     /// The household has so much for a team from now on, beyond what it gives away to everybody. Says whether it can:
     /// not without credit, and not for too many teams.
     pub fn sponsor(&mut self, team: TeamId, left: Bytes, rng: &mut impl CryptoRng, now: Time) -> bool {

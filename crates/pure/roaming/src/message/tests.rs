@@ -155,6 +155,13 @@ fn any_message() -> impl Strategy<Value = Message> {
             granted: Bytes(granted),
             reason
         }),
+        (any::<u64>(), any::<u8>()).prop_map(|(reference, version)| Message::Asks {
+            reference,
+            version,
+            what: Inquiry::Overview
+        }),
+        (any::<u64>(), any::<u8>(), proptest::collection::vec(any::<u8>(), 0..64))
+            .prop_map(|(reference, version, answer)| Message::Says { reference, version, answer }),
         (any::<Option<u64>>(), reason()).prop_map(|(reference, reason)| Message::Erro {
             reference,
             code: Code::Unpaid,
@@ -327,4 +334,20 @@ fn a_reason_is_one_printable_line_of_at_most_600_characters() {
     assert_eq!(reason(" two\r\nlines, für alle ~ "), "two??lines, f?r alle ~");
     assert_eq!((reason(""), reason("  ")), ("-".to_owned(), "-".to_owned()));
     assert_eq!(reason(&"x".repeat(601)), "x".repeat(600));
+}
+
+#[test]
+fn what_is_asked_has_to_be_known() {
+    let asks = Message::Asks { reference: 3, version: 1, what: Inquiry::Overview };
+    let text = String::from_utf8(asks.emit()).unwrap();
+    assert_eq!(text, "ASKS P2PWNC/3.0\r\nReference: 3\r\nVersion: 1\r\nWhat: overview\r\n\r\n");
+    let other = text.replace("overview", "everything");
+    assert!(matches!(Message::parse(other.as_bytes()), Err(MessageError::Header { name: "What", .. })));
+}
+
+#[test]
+fn an_answer_is_at_most_as_long_as_a_body() {
+    let says = |len| Message::Says { reference: 3, version: 1, answer: vec![7; len] };
+    assert_eq!(Message::parse(&says(BODY_MAX).emit()), Ok(says(BODY_MAX)));
+    assert!(matches!(Message::parse(&says(BODY_MAX + 1).emit()), Err(MessageError::TooLong { .. })));
 }

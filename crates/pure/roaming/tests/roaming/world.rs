@@ -470,6 +470,7 @@ impl World {
                 | home::Event::AskHome(..)
                 | home::Event::Reserved { .. }
                 | home::Event::Renewed { .. }
+                | home::Event::Answered { .. }
                 | home::Event::Begun { .. }
                 | home::Event::Finished { .. }
                 | home::Event::Revoked(_)

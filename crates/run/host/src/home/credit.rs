@@ -1,7 +1,7 @@
 //! The home's credit: what is to be kept, what other homes are told, and what is owed.
 
 use super::delegates::News;
-use super::{FromStore, Loop};
+use super::{FromStore, Loop, overview};
 use guestright_credit::{Account, Change, Hold, HoldState, Message, Write, frame};
 use guestright_directory::{Address, is_home_message};
 use guestright_links::NeighbourEvent;
@@ -83,6 +83,7 @@ impl Loop {
         let now = self.clock.now();
         match result {
             Ok(()) => {
+                self.overviews.unkept = None;
                 (self.keeper.under_way, self.keeper.again_at) = (None, None);
                 self.server.handle_kept(token, &mut self.rng, now);
                 self.keep_next();
@@ -93,6 +94,7 @@ impl Loop {
 
     /// What was under way was not kept: it is the first to be tried again.
     fn kept(&mut self, error: &StoreError) {
+        self.overviews.unkept = Some(error.to_string());
         tracing::error!(%error, "accounts could not be kept; nobody is served on credit until they are");
         self.keeper.waiting.extend(self.keeper.under_way.take());
         self.keeper.waiting.rotate_right(1.min(self.keeper.waiting.len()));
@@ -111,6 +113,7 @@ impl Loop {
         }
         self.server.handle_timeout(&mut self.rng, now);
         self.phones.handle_timeout(&mut self.rng, now);
+        overview::pass_time(self);
     }
 
     /// What homes of other teams do.

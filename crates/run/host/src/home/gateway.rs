@@ -15,13 +15,14 @@ mod device;
 mod memory;
 
 use super::ikev2;
+use super::overview::LookAtTunnels;
 use crate::gateway_files::{Delegate, GatewayFiles, Member};
 use device::Device;
 use guestright_error::RunError;
 use guestright_firewall::{self as firewall, GatewayFirewall};
 use guestright_identity::{Certificate, KeyId, RevocationList};
 use guestright_tunnel::wireguard::PublicKey;
-use guestright_units::{Bytes, Time};
+use guestright_units::{Bytes, Time, UnixSeconds};
 use guestright_wireguard::Status;
 use memory::Memory;
 use serde_json::{Value, json};
@@ -79,6 +80,8 @@ pub(super) struct OtherWays {
     pub(super) kernel_ipsec: bool,
     /// The home's own port, which is open to members from inside.
     pub(super) home_port: Option<u16>,
+    /// The page's port at the gateway's address, if members may look.
+    pub(super) page_port: Option<u16>,
     /// What members' telephones need.
     pub(super) voice: Option<firewall::VoicePorts>,
 }
@@ -109,6 +112,14 @@ pub(super) struct Reloaded {
     pub(super) added: usize,
     pub(super) removed: usize,
     pub(super) members: usize,
+}
+
+/// How a member's tunnel is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct DeviceStatus {
+    pub(super) handshake: Option<UnixSeconds>,
+    pub(super) received: Bytes,
+    pub(super) sent: Bytes,
 }
 
 /// Whose tunnel comes from an address.
@@ -257,6 +268,35 @@ impl Gateway {
         &self.files
     }
 
+    /// The interface to the Internet.
+    pub(super) fn uplink(&self) -> &str {
+        &self.settings.uplink_interface
+    }
+
+    /// Members' names and keys, and when a certificate ends that is here for them.
+    pub(super) fn members_shown(&self) -> impl Iterator<Item = (&str, &str, Option<UnixSeconds>)> {
+        let ends =
+            |member: &Member| member.delegate.as_ref().map(|delegate| delegate.certificate.not_after());
+        self.members.iter().map(move |member| (member.name.as_str(), member.key_id.as_str(), ends(member)))
+    }
+
+    /// How members' tunnels are, by the members' names: to be called where waiting is no harm, for the kernel's WireGuard is
+    /// asked by a program.
+    pub(super) fn look_at_tunnels(&self) -> LookAtTunnels {
+        let device = Arc::clone(&self.device);
+        let names: BTreeMap<PublicKey, String> =
+            self.members.iter().map(|member| (member.public_key, member.name.clone())).collect();
+        Box::new(move || {
+            let status = |peer: Status| DeviceStatus {
+                handshake: peer.agreed.map(Time::unix_seconds),
+                received: peer.received,
+                sent: peer.sent,
+            };
+            let peers = device.peers().into_iter();
+            peers.filter_map(|peer| Some((names.get(&peer.public_key)?.clone(), status(peer)))).collect()
+        })
+    }
+
     /// For `home status`.
     pub(super) fn status(&self) -> Value {
         let peers: BTreeMap<PublicKey, Status> =
@@ -357,7 +397,7 @@ fn rules(settings: &Settings, files: &GatewayFiles, other: &OtherWays) -> firewa
     }
     rules.other_devices.clone_from(&other.devices);
     rules.kernel_ipsec = other.kernel_ipsec;
-    rules.home_port = other.home_port;
+    (rules.home_port, rules.page_port) = (other.home_port, other.page_port);
     rules.voice = other.voice;
     rules
 }

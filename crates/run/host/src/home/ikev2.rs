@@ -64,6 +64,7 @@ pub(super) fn other_ways(settings: &gateway::Settings) -> OtherWays {
         kernel_ipsec: devices.iter().all(|device| device != "ipsec*"),
         devices,
         home_port: None,
+        page_port: None,
         voice: None,
     }
 }

@@ -72,7 +72,13 @@ pub(super) fn ways(settings: &Settings) -> Result<Ways, RunError> {
         sip: exchange.sip_port,
         media: (exchange.media_port_first, exchange.media_port_last),
     });
-    let other = OtherWays { home_port: Some(settings.listen.port()), voice, ..ikev2::other_ways(wanted) };
+    let other = OtherWays {
+        home_port: Some(settings.listen.port()),
+        #[cfg(feature = "page")]
+        page_port: Some(super::page::PORT),
+        voice,
+        ..ikev2::other_ways(wanted)
+    };
     let gateway = Gateway::start(wanted, &settings.state, revoked.as_ref(), &other)?;
     let ikev2 = Ikev2::start(wanted, &settings.state, &gateway, revoked.as_ref())?;
     let mapping = map_ports(settings, wanted.port_mapping.then(|| gateway.port()))?;

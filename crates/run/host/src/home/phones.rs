@@ -20,11 +20,12 @@ pub(super) use announcing::Announcing;
 pub use household::Settings;
 pub(super) use household::{Household, Surroundings};
 
+use super::overview::Phone;
 use guestright_directory::{Address, Homes, HomesEvent, Seek, is_home_message};
 use guestright_error::{Fault as _, RunError};
 use guestright_identity::{KeyId, RevocationList};
 use guestright_radius::relay::{Answer, Conversation, Question, Sentence, What};
-use guestright_units::{Micros, TeamId, Time};
+use guestright_units::{Micros, TeamId, Time, UnixSeconds};
 use household::{IkeAccess, Request};
 use rand::rngs::StdRng;
 use serde::Deserialize;
@@ -251,6 +252,11 @@ impl Phones {
         status["not_carried"] = json!(self.counts);
         status["homes"] = homes;
         status
+    }
+
+    /// The household's phones, for its overview.
+    pub(super) fn phones(&self, now: UnixSeconds) -> Vec<Phone> {
+        self.household.as_ref().map(|household| household.phones(now)).unwrap_or_default()
     }
 
     /// Members of whose keys the team says that they count no longer.

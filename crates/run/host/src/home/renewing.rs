@@ -5,6 +5,7 @@ use super::{Loop, Settings};
 use crate::renewal::{OwnCertificate, describe};
 use guestright_channel::CurrentCredentials;
 use guestright_error::RunError;
+use guestright_identity::Certificate;
 use guestright_roaming::message::{Code, Message};
 use guestright_roaming::renewal::{Notice, Renewer, RenewerConfig, Validity};
 use guestright_units::{Micros, TeamId, Time};
@@ -74,6 +75,11 @@ impl Renewing {
         self.own.clock_was_set(rng, now);
         self.own.handle_home(self.directory.is_some(), rng, now);
         self.delegates_at = now;
+    }
+
+    /// The own certificate as it is now.
+    pub(super) fn certificate(&self) -> &Certificate {
+        self.own.certificate()
     }
 
     pub(super) fn status(&self, now: Time) -> Value {

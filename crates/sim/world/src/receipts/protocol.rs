@@ -360,6 +360,7 @@ impl Household {
                 | home::Event::AskHome(..)
                 | home::Event::Reserved { .. }
                 | home::Event::Renewed { .. }
+                | home::Event::Answered { .. }
                 | home::Event::Begun { .. }
                 | home::Event::Finished { .. }
                 | home::Event::Revoked(_)

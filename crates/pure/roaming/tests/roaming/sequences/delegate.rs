@@ -319,6 +319,8 @@ impl Run<'_> {
                 | Message::Eapr { .. }
                 | Message::Tryq { .. }
                 | Message::Tryr { .. }
+                | Message::Asks { .. }
+                | Message::Says { .. }
                 | Message::Updt { .. }) => panic!("no delegate says {other:?}"),
             }
         }

@@ -311,6 +311,7 @@ impl Run<'_> {
             | Event::HomeLearned(..)
             | Event::Reserved { .. }
             | Event::Renewed { .. }
+            | Event::Answered { .. }
             | Event::Begun { .. }
             | Event::Finished { .. }
             | Event::Decided { .. }

@@ -355,6 +355,8 @@ impl Run<'_> {
                 | Message::Eapr { .. }
                 | Message::Tryq { .. }
                 | Message::Tryr { .. }
+                | Message::Asks { .. }
+                | Message::Says { .. }
                 | Message::Updt { .. }) => panic!("no visitor says {other:?}"),
             }
         }

@@ -8,6 +8,7 @@ mod files;
 mod page;
 
 use super::household::{IkeAccess, Request, Surroundings};
+use crate::home::overview::Phone as ShownPhone;
 use crate::log_pace::LogPace;
 use crate::private;
 use base64::Engine as _;
@@ -375,6 +376,21 @@ impl Household {
             "counts": self.counts,
             "page": self.pages.serving().map(|address| address.to_string()),
         })
+    }
+
+    /// Each member's phone: its certificate that holds, or else its last one.
+    pub(in super::super) fn phones(&self, now: UnixSeconds) -> Vec<ShownPhone> {
+        let phone = |phone: &Phone| {
+            let issued = phone.current(now).or(phone.certificates.last())?;
+            Some(ShownPhone {
+                member: phone.member.clone(),
+                key: phone.key.clone(),
+                label: issued.label.clone(),
+                not_after: Some(issued.ends()),
+                revoked: issued.revoked.map(UnixSeconds),
+            })
+        };
+        self.book.phones().iter().filter_map(phone).collect()
     }
 
     /// What a person has to do.

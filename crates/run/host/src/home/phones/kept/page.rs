@@ -3,6 +3,7 @@
 //! It is there only while somebody is to see it: the port is opened with the first link and closed with the last. It is at
 //! one address of the household's own network, and answers nobody from elsewhere. There is one request on a connection.
 
+use crate::interface::own_address;
 use crate::listen::is_of_household;
 use guestright_clock::Clock;
 use guestright_error::{OrFail as _, RunError};
@@ -12,7 +13,7 @@ use guestright_units::UnixSeconds;
 use rand::Rng as _;
 use rand::rngs::StdRng;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -182,16 +183,6 @@ pub(super) fn check(address: SocketAddr) -> Result<(), RunError> {
     );
     Err(RunError::config(sentence)
         .with_hint("say in [phones] of home.toml where the page is to be: page = \"192.168.1.2:7276\""))
-}
-
-/// This computer's address on the way to everybody else. Nothing is sent.
-fn own_address() -> Result<IpAddr, RunError> {
-    let find = || {
-        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-        socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9))?;
-        socket.local_addr()
-    };
-    Ok(find().or_network(|| "find this computer's address".to_owned())?.ip())
 }
 
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {

@@ -1,0 +1,93 @@
+//! Who was turned away lately, for the household's overview: the latest, of whoever asks again and again one each.
+
+use guestright_overview::{Moment, REFUSALS_MAX, Refusal, RefusedBy, Sentence, Team};
+use guestright_units::{TeamId, UnixSeconds};
+use std::collections::VecDeque;
+
+/// Whoever is turned away asks again: within so many seconds that is one refusal.
+const SAME_WITHIN: u64 = 60;
+
+/// Why somebody was turned away.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Why<'a> {
+    pub(crate) refused_by: RefusedBy,
+    pub(crate) reason: &'a str,
+    pub(crate) to_do: Option<&'a str>,
+}
+
+/// The latest refusals, the newest first; `REFUSALS_MAX` of them.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals(VecDeque<Refusal>);
+
+impl Refusals {
+    /// Somebody was turned away. Says whether that is another refusal than those before.
+    pub(crate) fn note(&mut self, team: Option<TeamId>, why: Why<'_>, now: UnixSeconds) -> bool {
+        let (at, team) = (Moment::from(now), team.map(Team));
+        let reason = sentence(why.reason);
+        let is_same = |it: &Refusal| {
+            it.team == team && it.reason == reason && at.get().saturating_sub(it.at.get()) < SAME_WITHIN
+        };
+        let before = self.0.len();
+        self.0.retain(|it| !is_same(it));
+        let is_new = self.0.len() == before;
+        self.0.truncate(REFUSALS_MAX - 1);
+        let to_do = why.to_do.map(Sentence::shortened);
+        self.0.push_front(Refusal { at, team, refused_by: why.refused_by, reason, to_do });
+        is_new
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Refusal> {
+        self.0.iter()
+    }
+}
+
+/// What a machine says in half a sentence, as a whole one.
+pub(crate) fn sentence(text: &str) -> Sentence {
+    let mut characters = text.trim().chars();
+    let first = characters.next().into_iter().flat_map(char::to_uppercase);
+    let mut whole: String = first.chain(characters).collect();
+    if !whole.ends_with(['.', '!', '?']) {
+        whole.push('.');
+    }
+    Sentence::shortened(&whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: UnixSeconds = UnixSeconds(1_800_000_000);
+
+    fn why(reason: &str) -> Why<'_> {
+        Why { refused_by: RefusedBy::Busy, reason, to_do: None }
+    }
+
+    #[test]
+    fn whoever_asks_again_and_again_is_one_refusal() {
+        let mut refusals = Refusals::default();
+        for seconds in 0..50 {
+            assert_eq!(refusals.note(None, why("all places are taken"), START.plus(seconds)), seconds == 0);
+        }
+        let at: Vec<_> = refusals.iter().map(|it| it.at.get()).collect();
+        assert_eq!(at, [START.0 + 49], "the latest time of it");
+        assert!(refusals.note(None, why("all places are taken"), START.plus(49 + SAME_WITHIN)));
+        assert!(refusals.note(Some(TeamId([1; 24])), why("all places are taken"), START.plus(110)));
+    }
+
+    #[test]
+    fn the_oldest_go_first() {
+        let mut refusals = Refusals::default();
+        for number in 0..500 {
+            refusals.note(None, why(&format!("reason {number}")), START);
+        }
+        assert_eq!(refusals.iter().count(), REFUSALS_MAX);
+        assert_eq!(refusals.iter().next().unwrap().reason.as_str(), "Reason 499.");
+    }
+
+    #[test]
+    fn half_a_sentence_becomes_a_whole_one() {
+        assert_eq!(sentence("the key is revoked").as_str(), "The key is revoked.");
+        assert_eq!(sentence("Refused: it took more.").as_str(), "Refused: it took more.");
+        assert_eq!(sentence("").as_str(), ".");
+    }
+}

@@ -127,17 +127,21 @@ struct Loop {
     overviews: Overviews,
     #[cfg(feature = "page")]
     page: page::Page,
-    /// What people call the household, if it has said so.
-    household_name: Option<String>,
     /// Connections whose handshake is not over, the oldest first.
     handshakes: VecDeque<Handshake>,
-    /// Strangers can cause a decision five times a second: the log says so many a minute.
-    decision_lines: LogPace,
-    /// And so many about sessions that are over.
-    session_lines: LogPace,
+    lines: Lines,
+}
+
+/// How many lines of a kind the log gets in a minute, and what the last of one said.
+#[derive(Default)]
+struct Lines {
+    /// Strangers can cause a decision five times a second.
+    decisions: LogPace,
+    /// Sessions that are over.
+    sessions: LogPace,
     /// Whose certificates did not hold; whoever has one can cause a line as often as it connects.
-    certificate_lines: LogPace,
-    last_certificate_refusal: Option<String>,
+    certificates: LogPace,
+    last_certificate: Option<String>,
 }
 
 /// What the loop listens to.
@@ -235,13 +239,11 @@ pub async fn run(
     let store = open::store(settings, team)?;
     let mut clock = Clock::start();
     let credentials = CurrentCredentials::from(credentials);
-    let (mut server, counters) =
-        open::machine(settings, team, &store, clock.now()).map_err(RunError::network)?;
-    server.set_renewer(renewing::read(settings.renewal.as_deref(), team)?);
+    let (server, counters) = open::machine(settings, team, &store, clock.now())?;
     let mut rng = guestright_clock::rng();
     let renewing = Renewing::new(&credentials, settings, &mut rng, clock.now());
-    let receipts = store.count();
     let (listener, listens_at) = listen(settings.listen).await?;
+    let serving = format!("home of team {team} at {listens_at}: {} receipts known", store.count());
     let shares = links::start(settings.links.as_ref(), &credentials, state).await?;
     let Ways { gateway, ikev2, mapping } = open::ways(settings)?;
     let own_name = open::own_name(settings.own_name.as_ref(), mapping.as_ref())?;
@@ -252,13 +254,15 @@ pub async fn run(
     let (store_inputs, from_store) = mpsc::channel(STORE_INPUTS_MAX);
     let (to_loop, questions) = mpsc::channel(QUESTIONS_MAX);
     control::serve(&socket(state), to_loop)?;
-    let (_overviews, asked_overviews) = overview::channel();
-    let mut this = Loop {
+    let (overviews, asked_overviews) = overview::channel();
+    #[cfg(not(feature = "page"))]
+    drop(overviews);
+    let this = Loop {
         server,
         team,
-        overviews: Overviews::new(clock.now()),
+        overviews: Overviews::new(open::household_name(settings), clock.now()),
         #[cfg(feature = "page")]
-        page: page::Page::open(&settings.page, state, gateway.as_ref(), _overviews)?,
+        page: page::Page::open(&settings.page, state, gateway.as_ref(), overviews)?,
         clock,
         rng,
         store: writer.handle(),
@@ -279,37 +283,42 @@ pub async fn run(
         kept_addresses: links::Kept::new(state),
         keeper: Keeper::default(),
         phones,
-        household_name: settings.phones.as_ref().and_then(|phones| phones.name.clone()),
         handshakes: VecDeque::new(),
-        decision_lines: LogPace::default(),
-        session_lines: LogPace::default(),
-        certificate_lines: LogPace::default(),
-        last_certificate_refusal: None,
+        lines: Lines::default(),
     };
-    let port = this.gateway.as_ref().map(Gateway::port);
-    let mut delegates = port
-        .map(|port| Delegates::start(settings.protocol_listen, port, this.ikev2.clone(), state))
-        .transpose()?;
-    writeln!(out, "home of team {team} at {listens_at}: {receipts} receipts known")
-        .and_then(|()| out.flush())
-        .map_err(RunError::Output)?;
-    let from_neighbours = shares.events;
-    let news = delegates.as_mut().and_then(Delegates::take_news);
-    let Requests { stop, reload, probes } = requests;
     let inputs = Inputs {
         listener,
         from_peers,
         from_store,
-        from_neighbours,
-        news,
+        from_neighbours: shares.events,
+        news: None,
         questions,
         overviews: asked_overviews,
-        stop,
-        reload,
-        probes,
+        stop: requests.stop,
+        reload: requests.reload,
+        probes: requests.probes,
     };
-    this.run(inputs, &credentials, &mut delegates).await;
-    finish(this, delegates, writer, state).await
+    serve(this, inputs, settings, &credentials, writer, &serving, out).await
+}
+
+/// Says that it serves, until it is asked to stop.
+async fn serve(
+    mut this: Loop,
+    mut inputs: Inputs,
+    settings: &Settings,
+    credentials: &CurrentCredentials,
+    writer: Writer,
+    serving: &str,
+    out: &mut impl Write,
+) -> Result<(), RunError> {
+    let port = this.gateway.as_ref().map(Gateway::port);
+    let mut delegates = port
+        .map(|port| Delegates::start(settings.protocol_listen, port, this.ikev2.clone(), &settings.state))
+        .transpose()?;
+    writeln!(out, "{serving}").and_then(|()| out.flush()).map_err(RunError::Output)?;
+    inputs.news = delegates.as_mut().and_then(Delegates::take_news);
+    this.run(inputs, credentials, &mut delegates).await;
+    finish(this, delegates, writer, &settings.state).await
 }
 
 /// Listens at this address; and says at which, for it may be at any port.
@@ -564,7 +573,7 @@ impl Loop {
                 let (team, ended) = (consumer.short(), now.unix_seconds());
                 let (class, bytes, unpaid) = (class.map(ServiceClass::name), signed.0, unpaid.0);
                 let reason = if unpaid == 0 { "paid" } else { "left unpaid" };
-                match self.session_lines.next(now) {
+                match self.lines.sessions.next(now) {
                     Some(unsaid) => {
                         let unsaid = (unsaid > 0).then_some(unsaid);
                         tracing::info!(%started, %ended, %team, class, bytes, unpaid, reason, unsaid, "session");
@@ -654,17 +663,17 @@ impl Loop {
 
     /// The certificate of a program of the team did not hold.
     fn say_certificate(&mut self, reason: String) {
-        match self.certificate_lines.next(self.clock.now()) {
+        match self.lines.certificates.next(self.clock.now()) {
             Some(unsaid) => tracing::warn!(%reason, unsaid, "a program of the team was refused"),
             None => tracing::debug!(%reason, "a program of the team was refused"),
         }
-        self.last_certificate_refusal = Some(reason);
+        self.lines.last_certificate = Some(reason);
     }
 
     /// Says so in the log, where many are said by their number.
     fn decided(&mut self, consumer: TeamId, verdict: &dyn std::fmt::Debug, reason: &str) {
         let consumer = consumer.short();
-        match self.decision_lines.next(self.clock.now()) {
+        match self.lines.decisions.next(self.clock.now()) {
             Some(0) => tracing::info!(%consumer, ?verdict, %reason, "decided"),
             Some(unsaid) => tracing::info!(%consumer, ?verdict, %reason, unsaid, "decided"),
             None => tracing::debug!(%consumer, ?verdict, %reason, "decided"),
@@ -739,7 +748,7 @@ impl Loop {
             "team": self.team.to_string(),
             "certificate": certificate,
             "renewing_key": renewing_key,
-            "certificate_refused": self.last_certificate_refusal,
+            "certificate_refused": self.lines.last_certificate,
             "teams": graph.team_count(),
             "edges": graph.edge_count(),
             "owed_to_us": graph.in_capacity(self.team).0,

@@ -135,6 +135,7 @@ mod tests {
                 certificate: certificate(),
                 nonce,
                 holds: true,
+                asks: None,
                 until,
             };
             questions.add(number.into(), question, max, GAP, now);

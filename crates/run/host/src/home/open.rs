@@ -7,6 +7,7 @@ use super::mapping::{self, PortMapping};
 use super::members;
 use super::own_name::{self, OwnName};
 use super::phones::{Announcing, Household, Phones, Surroundings};
+use super::renewing;
 use guestright_channel::{Credentials, CurrentCredentials};
 use guestright_error::RunError;
 use guestright_exchange::{Exchange, OwnHome};
@@ -22,6 +23,11 @@ use rand::rngs::StdRng;
 use std::net::SocketAddr;
 use std::path::Path;
 use tokio::sync::watch;
+
+/// What people call the household, if it has said so.
+pub(super) fn household_name(settings: &Settings) -> Option<String> {
+    settings.phones.as_ref()?.name.clone()
+}
 
 pub(super) fn read_revocations(path: Option<&Path>) -> Result<Option<RevocationList>, RunError> {
     path.map(guestright_keys::read_revocations).transpose().map_err(RunError::config)
@@ -45,14 +51,19 @@ pub(super) fn machine(
     team: TeamId,
     store: &Store,
     now: Time,
-) -> Result<(TeamServer, StrangerCounters), StoreError> {
-    let edges = store.edges()?.into_iter().map(edge);
-    let counters = read_counters(store)?;
-    let mut server =
-        TeamServer::new(settings.machine.clone(), team, edges, store.revocations()?, counters, now);
-    if settings.machine.credit.is_some() {
-        super::credit::restore(&mut server, store, team, now)?;
-    }
+) -> Result<(TeamServer, StrangerCounters), RunError> {
+    let read = || -> Result<_, StoreError> {
+        let edges = store.edges()?.into_iter().map(edge);
+        let counters = read_counters(store)?;
+        let mut server =
+            TeamServer::new(settings.machine.clone(), team, edges, store.revocations()?, counters, now);
+        if settings.machine.credit.is_some() {
+            super::credit::restore(&mut server, store, team, now)?;
+        }
+        Ok((server, counters))
+    };
+    let (mut server, counters) = read().map_err(RunError::network)?;
+    server.set_renewer(renewing::read(settings.renewal.as_deref(), team)?);
     Ok((server, counters))
 }
 

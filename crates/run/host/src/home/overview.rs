@@ -129,12 +129,14 @@ pub(super) struct Overviews {
     /// Why accounts could not be kept the last time, while they cannot.
     pub(super) unkept: Option<String>,
     slow: Arc<Mutex<Slow>>,
+    /// What people call the household, if it has said so.
+    household_name: Option<String>,
 }
 
 impl Overviews {
     /// At the start no access point is connected.
-    pub(super) fn new(now: Time) -> Self {
-        Self { alone_since: Some(now.unix_seconds()), ..Self::default() }
+    pub(super) fn new(household_name: Option<String>, now: Time) -> Self {
+        Self { household_name, alone_since: Some(now.unix_seconds()), ..Self::default() }
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Time> {
@@ -325,7 +327,12 @@ fn gather_overview(this: &mut Loop) -> Overview {
         refusals,
         members: Vec::new(),
         findings: Vec::new(),
-        names: this.household_name.iter().map(|name| (Team(this.team), Name::shortened(name))).collect(),
+        names: this
+            .overviews
+            .household_name
+            .iter()
+            .map(|name| (Team(this.team), Name::shortened(name)))
+            .collect(),
         left_out: LeftOut { guests: guests_left_out, refusals: refusals_left_out, ..LeftOut::default() },
     }
 }

@@ -92,8 +92,11 @@ impl Page {
             });
             (SocketAddr::from((gateway.network().1, PORT)), is_member)
         });
-        let doors =
-            guestright_page::Settings { socket: Some(socket(state)), with_link: settings.listen.clone(), look };
+        let doors = guestright_page::Settings {
+            socket: Some(socket(state)),
+            with_link: settings.listen.clone(),
+            look,
+        };
         let watch = Arc::<Watch>::default();
         let opened = Doors::open(doors, Household(overviews), Arc::clone(&watch));
         let ticking = tokio::spawn(tick(watch)).abort_handle();
@@ -112,7 +115,9 @@ impl Page {
     pub(super) fn answer(&mut self, words: &str) -> Value {
         let answer = match words.split_once(' ') {
             None if words.is_empty() => Ok(Value::Null),
-            None if words == "enable" => own_address().and_then(|address| self.enable(SocketAddr::new(address, PORT))),
+            None if words == "enable" => {
+                own_address().and_then(|address| self.enable(SocketAddr::new(address, PORT)))
+            }
             None if words == "disable" => Ok(self.disable()),
             Some(("enable", address)) => match address.parse() {
                 Ok(address) => self.enable(address),

@@ -161,10 +161,12 @@ pub(super) fn visit(world: &mut World<'_>, trip: Trip) {
     let now = world.now();
     let Some(papers) = &mut world.papers else { return };
     let shown = papers.shown(trip.guest);
-    let shown = papers.accept(trip.provider, &shown);
+    let learned = papers.accept(trip.provider, &shown);
     let granted = papers.decide(trip.guest, trip.provider, trip.wants);
     #[cfg(test)]
-    keep_past(world, trip, &shown, granted, now);
+    keep_past(world, trip, &learned, granted, now);
+    #[cfg(not(test))]
+    drop(learned);
     let Some(papers) = &mut world.papers else { return };
     if granted.bytes > 0 {
         papers.note(trip.guest, trip.provider, granted.bytes, Some(&granted.decision), now);

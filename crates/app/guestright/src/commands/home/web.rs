@@ -60,7 +60,10 @@ impl Web {
         let open: Vec<_> = open.map(|address| format!("http://{address}/")).collect();
         match (answer["closed"].as_u64(), open.as_slice()) {
             (Some(closed), _) => writeln!(out, "closed: {closed} pages were open")?,
-            (None, []) => writeln!(out, "The page is not open in the household's network: guestright home web --enable")?,
+            (None, []) => writeln!(
+                out,
+                "The page is not open in the household's network: guestright home web --enable"
+            )?,
             (None, open) => writeln!(out, "The page is open at {}", open.join(", "))?,
         }
         Ok(())

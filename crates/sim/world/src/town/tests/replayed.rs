@@ -14,6 +14,9 @@ use guestright_roaming::home::{Config, CreditConfig};
 use guestright_units::{Bytes, Seed, UnixSeconds};
 use std::collections::BTreeMap;
 
+/// How a session was served, and how much of it.
+type Served = (Option<ServiceClass>, u64);
+
 /// The town's first grant is for this much.
 const FIRST: Bytes = Bytes(8_000_000);
 
@@ -69,11 +72,7 @@ fn by_credit(settings: &TownSettings) -> Config {
 }
 
 /// Class and bytes of each session that is in the receipts, under both policies.
-fn replayed(
-    settings: &TownSettings,
-    past: &Past,
-    configs: [&Config; 2],
-) -> Vec<(u32, [(Option<ServiceClass>, u64); 2])> {
+fn replayed(settings: &TownSettings, past: &Past, configs: [&Config; 2]) -> Vec<(u32, [Served; 2])> {
     let home = team(past.home.unwrap());
     let request = Bytes(bytes(settings.papers.request_mb));
     let holds = past.holds.iter().copied();
@@ -88,7 +87,7 @@ fn replayed(
 }
 
 /// What was really decided, of visits in which something was served.
-fn served(past: &Past) -> Vec<(u32, (Option<ServiceClass>, u64))> {
+fn served(past: &Past) -> Vec<(u32, Served)> {
     let served = past.decided.iter().filter(|decided| decided.got > 0);
     served.map(|&Decided { guest, got, class, .. }| (guest, (class, got))).collect()
 }

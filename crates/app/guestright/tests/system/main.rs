@@ -29,6 +29,7 @@ mod ingest;
 mod mos;
 mod openwrt;
 mod overview;
+mod page;
 mod phone_files;
 mod phones;
 mod privileges;

@@ -12,8 +12,9 @@ mod hostile_access_point;
 mod moving;
 mod talking;
 
-use super::town::Program;
+use super::page;
 use super::town::services::Way;
+use super::town::{PATIENCE, Program};
 use super::town::{inside, succeeded, until};
 use abroad::{Abroad, HOME_ADDRESS, SECOND_ACCESS_POINT};
 use capture::Frame;
@@ -22,7 +23,7 @@ use guestright_roaming::message::Code;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -136,6 +137,33 @@ fn check_status(early: &Value, late: &Value) {
     }
     let visible = late["visible"].to_string();
     assert!(visible.contains("198.18.40.2:51820") && visible.contains("10.11.0.1"), "{visible}");
+}
+
+#[test]
+fn a_member_sees_its_households_page_through_the_tunnel_and_nobody_else_does() {
+    if !inside("way_home::a_member_sees_its_households_page_through_the_tunnel_and_nobody_else_does") {
+        return;
+    }
+    let abroad = Abroad::build("info");
+    let (_house, _ap) = abroad.town.open();
+    let _home = abroad.start_home();
+    let visit = abroad.visit(&[]);
+    abroad.until_home(&visit);
+    let door = "10.73.6.1:7277";
+    let ask = |host: &str, method: &str, path: &str, header: &str| {
+        let text = format!("{method} {path} HTTP/1.1\r\nHost: {door}\r\nConnection: close\r\n{header}\r\n");
+        page::ask(&abroad.town, host, door, &text)
+    };
+    let seen = page::overview(&ask("member", "GET", "/v1/overview", ""));
+    assert_eq!(seen.may, guestright_overview::May::Look);
+    // Who only looks changes nothing, whatever the header.
+    let write = format!("x-guestright: 1\r\norigin: http://{door}\r\ncontent-length: 0\r\n");
+    let refused = ask("member", "POST", "/v1/everybody", &write);
+    assert!((400..500).contains(&refused.status), "{}", refused.status);
+    // At the home's address on the Internet there is none.
+    let outside: SocketAddr = "198.18.40.2:7277".parse().unwrap();
+    let outside = abroad.town.world.within("net", || TcpStream::connect_timeout(&outside, PATIENCE)).unwrap();
+    assert!(outside.is_err(), "the Internet reaches the page");
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod credit;
 mod delegates;
 pub mod gateway;
 pub mod ikev2;
+mod lines;
 pub mod links;
 mod mapping;
 mod members;
@@ -18,7 +19,6 @@ mod why;
 
 use crate::control::{self, Question};
 use crate::listen::Acceptor;
-use crate::log_pace::LogPace;
 use crate::reload::{self, Fresh, Reload};
 use crate::{Probes, QUESTIONS_MAX, Requests, Stop, export, history, private, renewal};
 use credit::Keeper;
@@ -38,6 +38,7 @@ use guestright_store::{
 };
 use guestright_units::TeamId;
 use ikev2::Ikev2;
+use lines::Lines;
 use mapping::PortMapping;
 use open::{Ways, edge, read_revocations};
 use overview::{OverviewQuestions, Overviews};
@@ -130,18 +131,6 @@ struct Loop {
     /// Connections whose handshake is not over, the oldest first.
     handshakes: VecDeque<Handshake>,
     lines: Lines,
-}
-
-/// How many lines of a kind the log gets in a minute, and what the last of one said.
-#[derive(Default)]
-struct Lines {
-    /// Strangers can cause a decision five times a second.
-    decisions: LogPace,
-    /// Sessions that are over.
-    sessions: LogPace,
-    /// Whose certificates did not hold; whoever has one can cause a line as often as it connects.
-    certificates: LogPace,
-    last_certificate: Option<String>,
 }
 
 /// What the loop listens to.
@@ -458,7 +447,7 @@ impl Loop {
         let now = self.clock.now();
         match input {
             FromPeer::Connected(connected) => self.connected(*connected),
-            FromPeer::NotNow(reason) => self.say_certificate(reason),
+            FromPeer::NotNow(reason) => self.lines.certificate(reason, self.clock.now()),
             FromPeer::Message(peer, bytes) => self.server.handle_input(peer, &bytes, &mut self.rng, now),
             FromPeer::Gone(peer) => {
                 overview::note_gone(self, peer);
@@ -587,11 +576,12 @@ impl Loop {
                 if !is_let_in {
                     overview::note_not_begun(self, consumer, &reason);
                 }
-                self.decided(consumer, &if is_let_in { "let in" } else { "refused" }, &reason);
+                let verdict = if is_let_in { "let in" } else { "refused" };
+                self.lines.decided(consumer, &verdict, &reason, self.clock.now());
             }
             Event::Decided { consumer, decision, reason } => {
                 overview::note_decided(self, consumer, decision.verdict, &reason);
-                self.decided(consumer, &decision.verdict, &reason);
+                self.lines.decided(consumer, &decision.verdict, &reason, self.clock.now());
             }
             Event::Renewed { role, key, not_after } => {
                 tracing::info!(%role, %key, until = %not_after, "renewed a certificate");
@@ -599,7 +589,9 @@ impl Loop {
             Event::Answered { peer, reference, version, answer } => {
                 overview::handle_answer(self, peer, (reference, version), &answer);
             }
-            Event::Refused { kind: "certificate", reason } => self.say_certificate(reason),
+            Event::Refused { kind: "certificate", reason } => {
+                self.lines.certificate(reason, self.clock.now())
+            }
             Event::Refused { kind, reason } => tracing::debug!(kind, %reason, "refused"),
         }
     }
@@ -658,25 +650,6 @@ impl Loop {
         };
         if let Err(error) = self.store.run(job) {
             tracing::warn!(%error, "the store is too busy to be copied");
-        }
-    }
-
-    /// The certificate of a program of the team did not hold.
-    fn say_certificate(&mut self, reason: String) {
-        match self.lines.certificates.next(self.clock.now()) {
-            Some(unsaid) => tracing::warn!(%reason, unsaid, "a program of the team was refused"),
-            None => tracing::debug!(%reason, "a program of the team was refused"),
-        }
-        self.lines.last_certificate = Some(reason);
-    }
-
-    /// Says so in the log, where many are said by their number.
-    fn decided(&mut self, consumer: TeamId, verdict: &dyn std::fmt::Debug, reason: &str) {
-        let consumer = consumer.short();
-        match self.lines.decisions.next(self.clock.now()) {
-            Some(0) => tracing::info!(%consumer, ?verdict, %reason, "decided"),
-            Some(unsaid) => tracing::info!(%consumer, ?verdict, %reason, unsaid, "decided"),
-            None => tracing::debug!(%consumer, ?verdict, %reason, "decided"),
         }
     }
 

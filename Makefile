@@ -7,7 +7,7 @@ CARGO_TARGET_DIR ?= target
 export PATH := $(CARGO_HOME)/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint acceptance package bench setup clean
+.PHONY: help demo test lint acceptance package page bench setup clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -32,6 +32,9 @@ acceptance: ## the program beside other people's, in virtual machines with kerne
 package: ## packages for Debian; ARGS: rpm, or test with --program PATH
 	@sh scripts/setup.sh package
 	@cargo xtask package $(or $(ARGS),deb)
+
+page: ## build the household's page with Node (20 or later) and npm; what is built next has it in it
+	@cd web && npm ci --ignore-scripts && npm run check && npm run unit && npm run build
 
 bench: ## measure what the budgets are about
 	@sh scripts/setup.sh bench

@@ -19,7 +19,8 @@ fn ask(town: &Town, host: &str, certificate: &str, more: &[&str]) -> Value {
 /// Who passes, and by which queues. What is counted, and who has knocked, is not in it.
 fn gates(town: &Town) -> String {
     let script = "for set in granted online served window up down tunnel_granted tunnel_open tunnel_held; do \
-                    nft list set inet guestright $set; done; nft list map inet guestright class; tc qdisc show";
+                    nft list set inet guestright $set; done; nft list map inet guestright class; \
+                    for side in uplink guests; do tc class show dev $side; done";
     town.world.run("router", "sh", &["-ec", script]).unwrap()
 }
 

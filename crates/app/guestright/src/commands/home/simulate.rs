@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// Try another policy on the household's own past: who would have been served otherwise, and how much
 ///
-/// FILE has the sections [policy] and [credit] as home.toml does; what it leaves out is as in home.toml. The receipts that the
+/// FILE has the sections `[policy]` and `[credit]` as home.toml does; what it leaves out is as in home.toml. The receipts that the
 /// store still has are decided again, in the order in which they came, under the policy in force and under that of FILE. Nothing
 /// is changed, and a home that runs goes on.
 #[derive(Debug, clap::Args)]

@@ -38,23 +38,10 @@ const HOUR: u64 = 3_600;
 const REQUEST: Bytes = Bytes(1_000_000);
 
 /// A way to ask a running home for its overview. Clone it for each task that asks.
-///
-/// ```no_run
-/// # async fn example() -> Result<(), guestright_error::RunError> {
-/// use guestright_host::home::overview;
-///
-/// let (handle, questions) = overview::channel();
-/// // `questions` goes to `home::run_with`; meanwhile, in another task:
-/// let overview = handle.overview(None).await?;
-/// println!("{}", overview.standing.says);
-/// # drop(questions);
-/// # Ok(())
-/// # }
-/// ```
 #[derive(Clone, Debug)]
 pub struct OverviewHandle(mpsc::Sender<Asked>);
 
-/// The other end of an [`OverviewHandle`], for [`super::run_with`].
+/// The other end of an [`OverviewHandle`], for the loop.
 #[derive(Debug)]
 pub struct OverviewQuestions(mpsc::Receiver<Asked>);
 

@@ -263,6 +263,8 @@ pub struct TeamServer {
     /// What certificates are renewed with, if they are.
     renewer: Option<Renewer>,
     joining: Joining,
+    /// Whom the household serves no more.
+    blocked: BTreeSet<TeamId>,
     next_token: Token,
     faded: Time,
     refusals: BTreeMap<&'static str, u64>,
@@ -297,6 +299,7 @@ impl TeamServer {
             held_back: VecDeque::new(),
             renewer: None,
             joining: Joining::default(),
+            blocked: BTreeSet::new(),
             next_token: 0,
             faded: now,
             refusals: BTreeMap::new(),
@@ -360,6 +363,10 @@ impl TeamServer {
             ) => {
                 let consumer = certificate.team_id();
                 let question = Question { peer, reference, consumer, request, holds };
+                let is_over = session.is_some() && request == Bytes(0);
+                if self.blocked.contains(&consumer) && !is_over {
+                    return self.turn_away(&question);
+                }
                 match session {
                     Some(session) if self.credit.is_some() => {
                         self.handle_session_query(&question, session, &certificate, &bundle, rng, now);
@@ -562,6 +569,12 @@ impl TeamServer {
             credit.reconfigure(new);
             self.config.credit = Some(new);
         }
+    }
+
+    /// The household serves members of these teams no more, whatever is owed, and of all others again. Sessions that are open
+    /// end with their access point's next question. The own team is served in any case.
+    pub fn block(&mut self, teams: impl IntoIterator<Item = TeamId>) {
+        self.blocked = teams.into_iter().filter(|team| *team != self.team).collect();
     }
 
     /// The next message to send.

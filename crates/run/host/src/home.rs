@@ -1,5 +1,6 @@
 //! The loop around the home's machine.
 
+mod blocked;
 mod credit;
 mod delegates;
 pub mod gateway;
@@ -21,6 +22,7 @@ use crate::control::{self, Question};
 use crate::listen::Acceptor;
 use crate::reload::{self, Fresh, Reload};
 use crate::{Probes, QUESTIONS_MAX, Requests, Stop, export, history, private, renewal};
+use blocked::Blocked;
 use credit::Keeper;
 use delegates::{Delegates, Lookup, News, SHOWN_AGE_MAX, SHOWN_MAX};
 use gateway::Gateway;
@@ -125,6 +127,7 @@ struct Loop {
     kept_addresses: links::Kept,
     keeper: Keeper,
     phones: Phones,
+    blocked: Blocked,
     overviews: Overviews,
     #[cfg(feature = "page")]
     page: page::Page,
@@ -223,12 +226,11 @@ pub async fn run(
     let state = &settings.state;
     private::check(&credentials, Role::Home)?;
     let credentials = renewal::latest(credentials, state);
-    private::make_private_directory(state)?;
     let team = credentials.certificate.team_id();
     let store = open::store(settings, team)?;
     let mut clock = Clock::start();
     let credentials = CurrentCredentials::from(credentials);
-    let (server, counters) = open::machine(settings, team, &store, clock.now())?;
+    let (server, blocked, counters) = open::machine(settings, team, &store, clock.now())?;
     let mut rng = guestright_clock::rng();
     let renewing = Renewing::new(&credentials, settings, &mut rng, clock.now());
     let (listener, listens_at) = listen(settings.listen).await?;
@@ -249,6 +251,7 @@ pub async fn run(
     let this = Loop {
         server,
         team,
+        blocked,
         overviews: Overviews::new(open::household_name(settings), clock.now()),
         #[cfg(feature = "page")]
         page: page::Page::open(&settings.page, state, gateway.as_ref(), overviews)?,
@@ -620,6 +623,8 @@ impl Loop {
             #[cfg(feature = "page")]
             Some(("web", words)) => drop(reply.send(self.page.answer(words))),
             Some(("sponsor", words)) => drop(reply.send(self.sponsor(words))),
+            Some((question @ ("block" | "unblock"), team)) => drop(reply.send(blocked::answer(self, question, team))),
+            None if question == "block" => drop(reply.send(blocked::answer(self, question, ""))),
             Some(("phone", words)) => {
                 let now = self.clock.now();
                 drop(reply.send(self.phones.answer(words, &mut self.rng, now)));
@@ -629,7 +634,7 @@ impl Loop {
             None if question == "accounts" => drop(reply.send(self.accounts())),
             None if question == "stop" => drop(reply.send(json!({ "stopping": true }))),
             _ => drop(
-                reply.send(json!({ "error": "the questions are: status, overview, overview TEAM, accounts, why TEAM, sponsor TEAM BYTES, phone …, web …, backup, export, history …, reload, stop" })),
+                reply.send(json!({ "error": "the questions are: status, overview, overview TEAM, accounts, why TEAM, sponsor TEAM BYTES, block, block TEAM, unblock TEAM, phone …, web …, backup, export, history …, reload, stop" })),
             ),
         }
     }

@@ -1,5 +1,6 @@
 //! `guestright home`: the team's home, and the gateway of its roaming members.
 
+mod block;
 #[cfg(feature = "computer")]
 mod simulate;
 #[cfg(feature = "page")]
@@ -50,6 +51,8 @@ enum HomeCommand {
     Why(Why),
     Accounts(Accounts),
     Sponsor(Sponsor),
+    Block(block::Block),
+    Unblock(block::Unblock),
     #[cfg(feature = "computer")]
     Simulate(simulate::Simulate),
     #[cfg(feature = "page")]
@@ -256,6 +259,8 @@ impl Home {
                 let answer = ask(&format!("sponsor {team} {}", megabytes * 1_000_000))?;
                 print_sponsored(&answer, json, out)
             }
+            Some(HomeCommand::Block(block)) => block.print(&ask(&block.question())?, out),
+            Some(HomeCommand::Unblock(unblock)) => unblock.print(&ask(&unblock.question())?, out),
             #[cfg(feature = "computer")]
             Some(HomeCommand::Simulate(command)) => command.run(&settings, &source, out),
             #[cfg(feature = "page")]

@@ -128,3 +128,47 @@ fn a_home_decides_its_past_again_while_it_runs_and_when_it_does_not() {
         "{words}"
     );
 }
+
+#[test]
+fn who_is_blocked_is_told_so_over_a_restart_until_it_is_not() {
+    if !inside("what_if::who_is_blocked_is_told_so_over_a_restart_until_it_is_not") {
+        return;
+    }
+    let town = town("credit");
+    let (mut home, _ap) = town.open();
+    let certificate = guestright_keys::read_certificate(&town.path("guests/member.cert")).unwrap();
+    let team = certificate.team_id().to_string();
+    let block = |arguments: &[&str]| {
+        succeeded(&town.run(&[&["home"], arguments, &["--config", "house/home.toml"]].concat()))
+    };
+    assert_eq!(block(&["block"]), "nobody is blocked\n");
+    let done = format!("team {} is served no more; what is open ends within five minutes\n", &team[..8]);
+    assert_eq!(block(&["block", &team]), done);
+    assert_eq!(block(&["block", &team]), format!("team {} was blocked already\n", &team[..8]));
+    let refused = || {
+        let no = ask(&town, "member", "guests/member.cert", &[]);
+        assert_eq!(
+            (&no["would_serve"], no["reason"].as_str()),
+            (&false.into(), Some("this household does not serve your team")),
+            "{no}"
+        );
+    };
+    refused();
+    assert_eq!(ask(&town, "resident", "house/resident.cert", &[])["class"], "own");
+    home.signal(rustix::process::Signal::TERM);
+    assert!(home.wait().success());
+    let _home = town.start("home");
+    town.until_status("the access point to have its home back", |status| status["home_up"] == true);
+    refused();
+    let listed: Value = serde_json::from_str(&block(&["block", "--json"])).unwrap();
+    assert_eq!(listed["blocked"][0]["team"], team.as_str(), "{listed}");
+    // Whoever is kept out by mistake would be the household itself.
+    let own =
+        guestright_keys::read_certificate(&town.path("house/resident.cert")).unwrap().team_id().to_string();
+    let itself = town.run(&["home", "block", &own, "--config", "house/home.toml"]);
+    assert!(!itself.status.success());
+    assert!(String::from_utf8_lossy(&itself.stderr).contains("that is the own team"), "{itself:?}");
+    assert_eq!(block(&["unblock", &team[..8]]), format!("team {} is served again\n", &team[..8]));
+    let again = ask(&town, "member", "guests/member.cert", &[]);
+    assert_eq!(again["would_serve"], true, "{again}");
+}

@@ -16,6 +16,11 @@ const JOIN_REQUEST: Bytes = Bytes(1_000_000);
 /// What somebody learns who only asks may change as soon as somebody else is served.
 const ASKED_SECONDS: u32 = 60;
 
+/// For how many seconds it holds that a team is blocked: the household may change its mind.
+const BLOCKED_SECONDS: u32 = 60;
+/// What its members learn.
+pub(super) const BLOCKED: &str = "this household does not serve your team";
+
 /// A question, as it waits for the store.
 #[derive(Debug)]
 pub(super) struct Question {
@@ -67,6 +72,26 @@ impl TeamServer {
         }
         let verified = self.verify(bundle, Some(certificate), rng, now);
         self.store(verified, Waiting::Decide(question), rng, now);
+    }
+
+    /// The household serves this team no more.
+    pub(super) fn turn_away(&mut self, question: &Question) {
+        *self.refusals.entry("blocked").or_default() += 1;
+        let reason = BLOCKED.to_owned();
+        if question.request > Bytes(0) {
+            let consumer = question.consumer;
+            self.push_event(Event::Begun { consumer, is_let_in: false, reason: reason.clone() });
+        }
+        let no = Message::Qrsp {
+            reference: question.reference,
+            grant: None,
+            ind: None,
+            valid_for: BLOCKED_SECONDS,
+            reason,
+            volume: None,
+            home: None,
+        };
+        self.send(question.peer, &no);
     }
 
     pub(super) fn check_revoked(
@@ -318,6 +343,9 @@ impl TeamServer {
     fn decide_on_team(&mut self, consumer: TeamId, rng: &mut impl CryptoRng, now: Time) -> TeamDecision {
         let (granted, reason) = if consumer == self.team {
             (true, "a member of the own team".to_owned())
+        } else if self.blocked.contains(&consumer) {
+            *self.refusals.entry("blocked").or_default() += 1;
+            (false, BLOCKED.to_owned())
         } else if let Some(credit) = &mut self.credit {
             match credit.begin(consumer, false, now) {
                 Ok(grant) => (true, grant.reason),

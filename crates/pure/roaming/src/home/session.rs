@@ -1,7 +1,7 @@
 //! Questions in a session, and what a team server has to do with other homes: what is reserved, and what is given away.
 
 use super::credit::{Credit, Grant, KeptCredit, Neighbour, Output, SessionQuestion, TrialQuestion};
-use super::decision::Question;
+use super::decision::{BLOCKED, Question};
 use super::{Event, HeldBack, TeamServer, Waiting};
 use crate::message::{InSession, Message, Volume};
 use guestright_credit::{Account, Accounts, Hold, HoldId, Proof, Signed, unframe};
@@ -132,6 +132,9 @@ impl TeamServer {
         let credit = self.credit.as_mut()?;
         if consumer == self.team {
             return Some((Some(ServiceClass::Own), "a member of the own team".to_owned()));
+        }
+        if self.blocked.contains(&consumer) {
+            return Some((None, BLOCKED.to_owned()));
         }
         Some(match credit.begin(consumer, false, now) {
             Ok(grant) => (Some(grant.class), grant.reason),

@@ -352,3 +352,40 @@ fn nobody_is_left_standing_whose_bytes_come_two_of_the_longest_pieces_at_a_time(
         assert_eq!(ended.map(|(code, _)| code), Some(Code::Refused), "{carried}, {extra}");
     }
 }
+
+#[test]
+fn a_team_that_is_blocked_is_served_no_more_and_signs_for_what_it_had() {
+    let mut world = world(3, 1_000 * MB);
+    let (blocked, others) = (world.visit(1, 0, Bundle::default()), world.visit(2, 0, Bundle::default()));
+    world.run_for(Micros::from_seconds(10));
+    assert!(world.guests[blocked].ended().is_none());
+    let team = world.houses[1].id();
+    let own = world.houses[0].id();
+    world.houses[0].home.block([team, own]);
+    world.run_for(Micros::from_seconds(300));
+    let (code, reason) =
+        world.guests[blocked].ended().expect("its access point asks again within five minutes");
+    assert_eq!((code, reason), (Code::Refused, "this household does not serve your team"));
+    assert!(world.guests[others].ended().is_none(), "others are served as before");
+    let account = world.houses[0].home.account(team);
+    assert_eq!(account.allowance_debt, world.guests[blocked].signed(), "what it had is owed");
+    // Nor does it begin again, or learn anything else by asking; a member of the household does.
+    let again = world.visit(1, 0, Bundle::default());
+    let member = world.visit(0, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(5));
+    assert_eq!(world.guests[again].carried, Bytes(0));
+    assert!(
+        world.guests[again].ended().is_some_and(|(_, reason)| reason.contains("does not serve your team"))
+    );
+    assert!(world.guests[member].ended().is_none() && world.guests[member].carried > Bytes(0));
+    let now = world.now;
+    let would = world.houses[0].home.would_begin(team, now).unwrap();
+    assert_eq!(would, (None, "this household does not serve your team".to_owned()));
+    assert!(world.houses[0].home_refused("blocked") >= 2);
+    // Until the household changes its mind.
+    world.houses[0].home.block([]);
+    world.run_for(Micros::from_seconds(60));
+    let later = world.visit(1, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(5));
+    assert!(world.guests[later].ended().is_none() && world.guests[later].carried > Bytes(0));
+}

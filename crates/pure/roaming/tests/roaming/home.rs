@@ -2,7 +2,10 @@
 
 use crate::world::{AP, Link, MEMBER, START, World, certify, started};
 use guestright_identity::{Certificate, RevocationList, Role, SecretKey, Suite};
+use guestright_radius::Msk;
+use guestright_radius::relay::{Answer, Conversation, Question, What};
 use guestright_receipt::{Bundle, Receipt};
+use guestright_roaming::TeamServer;
 use guestright_roaming::home::{Config, Event, StoreReport, Stored};
 use guestright_roaming::message::{Code, Message, Update};
 use guestright_units::{Bytes, Micros, TeamId, UnixSeconds};
@@ -378,4 +381,39 @@ fn so_many_strangers_are_remembered_and_no_more() {
     }
     assert!(world.guests[1].carried > Bytes(0));
     assert_eq!(world.houses[0].home.stranger_counters().given, world.guests[0].carried);
+}
+
+#[test]
+fn under_a_policy_of_the_papers_a_blocked_team_is_refused_as_well() {
+    let mut world = World::new(47, 2, Link::GOOD);
+    let team = world.houses[1].id();
+    world.houses[0].home.block([team]);
+    let guest = world.visit(1, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(1));
+    let (code, reason) = world.guests[guest].ended().expect("it is refused");
+    assert_eq!((code, reason), (Code::Refused, "this household does not serve your team"));
+    assert_eq!((world.houses[0].opened(), world.houses[0].home_refused("blocked")), (0, 1));
+}
+
+#[test]
+fn a_phone_of_a_blocked_team_does_not_join_whatever_its_home_says() {
+    let mut rng = StdRng::seed_from_u64(48);
+    let [team, key, other] = [(); 3].map(|()| SecretKey::generate(Suite::Ed25519, &mut rng));
+    let (team_id, blocked) = (team.public().team_id(), other.public().team_id());
+    let mut server = TeamServer::new(Config::default(), team_id, [], vec![], Default::default(), START);
+    server.handle_connected(1, certify(&team, &key, Role::AccessPoint), START).unwrap();
+    server.block([blocked]);
+    for (reference, team, granted) in [(1, blocked, false), (2, team_id, true)] {
+        let conversation = Conversation([3; 16]);
+        let question = Box::new(Question { conversation, framed_mtu: None, eap: vec![2, 1, 0, 5, 1] });
+        let ask = Message::Eapq { reference, team, question };
+        server.handle_input(1, &ask.emit(), &mut rng, START);
+        let what =
+            What::Accept { eap: vec![3, 1, 0, 4], msk: Msk::new([7; 64]), valid_for_seconds: 60, home: None };
+        server.handle_home_answer(team, Answer { conversation, what }, &mut rng, START);
+        let (_, answer) = server.poll_transmit().unwrap();
+        let Ok(Message::Eapr { decision: Some(decision), .. }) = Message::parse(&answer) else { panic!() };
+        assert_eq!(decision.granted, granted, "{}", decision.reason);
+        assert_eq!(decision.reason.contains("does not serve your team"), !granted, "{}", decision.reason);
+    }
 }

@@ -1,6 +1,6 @@
 //! What a home opens before its loop begins.
 
-use super::Settings;
+use super::blocked::Blocked;
 use super::gateway::{Gateway, OtherWays};
 use super::ikev2::{self, Ikev2};
 use super::mapping::{self, PortMapping};
@@ -8,6 +8,7 @@ use super::members;
 use super::own_name::{self, OwnName};
 use super::phones::{Announcing, Household, Phones, Surroundings};
 use super::renewing;
+use super::{Settings, private};
 use guestright_channel::{Credentials, CurrentCredentials};
 use guestright_error::RunError;
 use guestright_exchange::{Exchange, OwnHome};
@@ -33,8 +34,9 @@ pub(super) fn read_revocations(path: Option<&Path>) -> Result<Option<RevocationL
     path.map(guestright_keys::read_revocations).transpose().map_err(RunError::config)
 }
 
-/// Opens the store, with the team's revocation list in it.
+/// Opens the store, with the team's revocation list in it, in a directory that is made for it.
 pub(super) fn store(settings: &Settings, team: TeamId) -> Result<Store, RunError> {
+    private::make_private_directory(&settings.state)?;
     let own_team = settings.machine.credit.map(|_| team);
     let limits = Limits { receipts_max: settings.receipts_max, own_team };
     let mut store = Store::open(&settings.state.join(super::STORE), limits).map_err(RunError::network)?;
@@ -51,7 +53,7 @@ pub(super) fn machine(
     team: TeamId,
     store: &Store,
     now: Time,
-) -> Result<(TeamServer, StrangerCounters), RunError> {
+) -> Result<(TeamServer, Blocked, StrangerCounters), RunError> {
     let read = || -> Result<_, StoreError> {
         let edges = store.edges()?.into_iter().map(edge);
         let counters = read_counters(store)?;
@@ -64,7 +66,9 @@ pub(super) fn machine(
     };
     let (mut server, counters) = read().map_err(RunError::network)?;
     server.set_renewer(renewing::read(settings.renewal.as_deref(), team)?);
-    Ok((server, counters))
+    let blocked = Blocked::open(&settings.state)?;
+    server.block(blocked.teams());
+    Ok((server, blocked, counters))
 }
 
 /// The ways in, and what is asked of the household's router for them.

@@ -7,7 +7,9 @@ use super::overview::OverviewHandle;
 use crate::interface::own_address;
 use guestright_error::RunError;
 use guestright_overview::{May, Overview, Team};
-use guestright_page::{Action, Answer, Doors, DoorsError, Home, MayLook, Refusal, SettingsAnswer, Watch};
+use guestright_page::{
+    Action, Answer, BindError, Doors, DoorsError, Home, MayLook, Refusal, SettingsAnswer, Watch,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::future::{Future, ready};
@@ -159,10 +161,9 @@ async fn tick(watch: Arc<Watch>) {
 fn refused(error: DoorsError) -> RunError {
     let (sentence, hint) = (error.to_string(), "say another one: [web] in home.toml, or --at");
     match error {
-        DoorsError::Public { .. } => RunError::config(sentence).with_hint(hint),
-        DoorsError::Listen { .. } => RunError::network(sentence).with_hint(hint),
-        DoorsError::Socket { .. }
-        | DoorsError::InUse { .. }
+        DoorsError::Bind(BindError::Public { .. }) => RunError::config(sentence).with_hint(hint),
+        DoorsError::Bind(BindError::Listen { .. }) => RunError::network(sentence).with_hint(hint),
+        DoorsError::Bind(BindError::Socket { .. } | BindError::InUse { .. })
         | DoorsError::Full { .. }
         | DoorsError::Chance(_) => RunError::network(sentence),
     }

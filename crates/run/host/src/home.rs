@@ -2,12 +2,14 @@
 
 mod credit;
 mod delegates;
+mod doors;
 pub mod gateway;
 pub mod ikev2;
 mod lines;
 pub mod links;
 mod mapping;
 mod members;
+mod metrics;
 mod open;
 pub mod overview;
 pub mod own_name;
@@ -128,8 +130,8 @@ struct Loop {
     keeper: Keeper,
     phones: Phones,
     overviews: Overviews,
-    #[cfg(feature = "page")]
-    page: page::Page,
+    counts: metrics::Counts,
+    doors: doors::Doors,
     /// Connections whose handshake is not over, the oldest first.
     handshakes: VecDeque<Handshake>,
     lines: Lines,
@@ -145,6 +147,8 @@ struct Inputs {
     news: Option<mpsc::Receiver<News>>,
     questions: mpsc::Receiver<Question>,
     overviews: OverviewQuestions,
+    /// Whoever wants metrics.
+    scrapes: mpsc::Receiver<metrics::Asked>,
     stop: Stop,
     reload: Reload<Settings>,
     probes: Probes,
@@ -211,15 +215,13 @@ pub async fn run(
     let (store_inputs, from_store) = mpsc::channel(STORE_INPUTS_MAX);
     let (to_loop, questions) = mpsc::channel(QUESTIONS_MAX);
     control::serve(&socket(state), to_loop)?;
-    let (overviews, asked_overviews) = overview::channel();
-    #[cfg(not(feature = "page"))]
-    drop(overviews);
+    let (doors, asked) = doors::open(settings, gateway.as_ref())?;
     let this = Loop {
         server,
         team,
         overviews: Overviews::new(open::household_name(settings), clock.now()),
-        #[cfg(feature = "page")]
-        page: page::Page::open(&settings.page, state, gateway.as_ref(), overviews)?,
+        doors,
+        counts: metrics::Counts::new(settings.receipts_max),
         clock,
         rng,
         store: writer.handle(),
@@ -250,7 +252,8 @@ pub async fn run(
         from_neighbours: shares.events,
         news: None,
         questions,
-        overviews: asked_overviews,
+        overviews: asked.overviews,
+        scrapes: asked.scrapes,
         stop: requests.stop,
         reload: requests.reload,
         probes: requests.probes,
@@ -341,6 +344,7 @@ impl Loop {
                     }
                 }
                 asked = inputs.overviews.next() => overview::handle(self, asked),
+                reply = metrics::next(&mut inputs.scrapes) => metrics::answer(self, reply),
                 () = inputs.reload.requested() => drop(self.reload(&mut inputs.reload)),
                 () = inputs.probes.answer() => {}
                 Some(lookup) = delegates::lookup(delegates) => self.look_up(lookup),
@@ -416,7 +420,10 @@ impl Loop {
         match input {
             FromPeer::Connected(connected) => self.connected(*connected),
             FromPeer::NotNow(reason) => self.lines.certificate(reason, self.clock.now()),
-            FromPeer::Message(peer, bytes) => self.server.handle_input(peer, &bytes, &mut self.rng, now),
+            FromPeer::Message(peer, bytes) => {
+                self.counts.note_received(peer, &bytes, now);
+                self.server.handle_input(peer, &bytes, &mut self.rng, now);
+            }
             FromPeer::Gone(peer) => {
                 overview::note_gone(self, peer);
                 self.peers.remove(&peer);
@@ -427,6 +434,7 @@ impl Loop {
 
     fn handle_store(&mut self, input: FromStore) {
         let now = self.clock.now();
+        self.counts.note_store(&input);
         match input {
             FromStore::Stored(token, Ok(report)) => {
                 let report = StoreReport {
@@ -470,6 +478,7 @@ impl Loop {
     fn drain(&mut self) {
         loop {
             while let Some(event) = self.server.poll_event() {
+                self.counts.note_event(&event);
                 self.carry_out(event);
             }
             if !self.drain_phones() {
@@ -477,6 +486,8 @@ impl Loop {
             }
         }
         while let Some((peer, message)) = self.server.poll_transmit() {
+            let now = self.clock.now();
+            self.counts.note_sent(peer, &message, now);
             // A program that does not read its answers loses them, and then its channel.
             if self.peers.get(&peer).is_some_and(|outgoing| outgoing.try_send(message).is_err()) {
                 overview::note_gone(self, peer);
@@ -584,9 +595,9 @@ impl Loop {
             Some(("overview", team)) => overview::handle_question(self, Some(team), reply),
             Some(("why", team)) => drop(reply.send(why::why(self, team))),
             #[cfg(feature = "page")]
-            None if question == "web" => drop(reply.send(self.page.answer(""))),
+            None if question == "web" => drop(reply.send(self.doors.page.answer(""))),
             #[cfg(feature = "page")]
-            Some(("web", words)) => drop(reply.send(self.page.answer(words))),
+            Some(("web", words)) => drop(reply.send(self.doors.page.answer(words))),
             Some(("sponsor", words)) => drop(reply.send(self.sponsor(words))),
             Some(("phone", words)) => {
                 let now = self.clock.now();
@@ -667,7 +678,7 @@ impl Loop {
     fn read_members(&mut self, revoked: Option<&RevocationList>) -> Result<Value, RunError> {
         let changed = self.gateway.as_mut().map(|gateway| gateway.reload(revoked)).transpose()?;
         #[cfg(feature = "page")]
-        self.page.admit(self.gateway.as_ref());
+        self.doors.page.admit(self.gateway.as_ref());
         if let (Some(gateway), Some(ikev2)) = (&self.gateway, &self.ikev2) {
             ikev2.reload(gateway.files(), revoked)?;
         }

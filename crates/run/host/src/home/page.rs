@@ -7,6 +7,8 @@ use super::overview::OverviewHandle;
 use crate::interface::own_address;
 use guestright_error::RunError;
 use guestright_overview::{May, Overview, Team};
+#[cfg(feature = "metrics")]
+use guestright_page::Exposition;
 use guestright_page::{
     Action, Answer, BindError, Doors, DoorsError, Home, MayLook, Refusal, SettingsAnswer, Watch,
 };
@@ -39,11 +41,16 @@ pub struct Settings {
 }
 
 /// What the page shows.
-struct Household(OverviewHandle);
+#[derive(Debug)]
+pub(super) struct Household {
+    pub(super) overviews: OverviewHandle,
+    #[cfg(feature = "metrics")]
+    pub(super) metrics: Arc<crate::scrape::HomeMetrics>,
+}
 
 impl Home for Household {
     async fn overview(&self, _may: May, why: Option<Team>) -> Result<Overview, Refusal> {
-        let overview = self.0.overview(why).await;
+        let overview = self.overviews.overview(why).await;
         let overview = overview.map_err(|error| Refusal::Away(error.sentence()))?;
         Ok(Overview { may: May::Look, ..overview })
     }
@@ -54,6 +61,11 @@ impl Home for Household {
 
     fn code(&self, _name: &str) -> impl Future<Output = Option<String>> + Send {
         ready(None)
+    }
+
+    #[cfg(feature = "metrics")]
+    async fn metrics(&self, accept: &str) -> Result<Exposition, Refusal> {
+        self.metrics.exposition(accept).await
     }
 
     fn act(&self, _action: Action) -> impl Future<Output = Result<Answer, Refusal>> + Send {
@@ -83,7 +95,7 @@ impl Page {
         settings: &Settings,
         state: &Path,
         gateway: Option<&Gateway>,
-        overviews: OverviewHandle,
+        household: Household,
     ) -> Result<Self, RunError> {
         let members = Arc::<Mutex<BTreeSet<Ipv4Addr>>>::default();
         let look = gateway.map(|gateway| {
@@ -100,7 +112,7 @@ impl Page {
             look,
         };
         let watch = Arc::<Watch>::default();
-        let opened = Doors::open(doors, Household(overviews), Arc::clone(&watch));
+        let opened = Doors::open(doors, household, Arc::clone(&watch));
         let ticking = tokio::spawn(tick(watch)).abort_handle();
         let this = Self { doors: opened.map_err(refused)?, members, ticking };
         this.admit(gateway);

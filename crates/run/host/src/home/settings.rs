@@ -39,4 +39,7 @@ pub struct Settings {
     /// The household's page.
     #[cfg(feature = "page")]
     pub page: page::Settings,
+    /// Where monitoring programs fetch metrics, besides the socket beside the state.
+    #[cfg(feature = "metrics")]
+    pub metrics: Option<SocketAddr>,
 }

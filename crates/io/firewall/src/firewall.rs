@@ -197,7 +197,7 @@ impl Firewall {
         };
         firewall.put_up()?;
         for warning in &firewall.warnings {
-            tracing::warn!("{warning}");
+            tracing::warn!(name: "firewall_warning", "{warning}");
         }
         Ok(firewall)
     }

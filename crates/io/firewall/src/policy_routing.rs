@@ -24,6 +24,8 @@ pub(crate) const GRANTED: u32 = 0x2000_0000;
 const TABLE: u32 = 7_274;
 /// The first rule's position: before what administrators and their programs add.
 const FIRST: u32 = 70;
+/// The position of the rules about a bridge's ports.
+const LAST: u32 = 76;
 /// Whether marks count when a packet's sender is looked up (ip-sysctl, `src_valid_mark`): without it, a reverse path
 /// filter drops all that is granted.
 const VALID_MARK: &str = "src_valid_mark";
@@ -193,9 +195,10 @@ impl Prohibition {
             .zip(FIRST..)
             .map(|(words, preference)| Rule { family: "-4", preference, words })
             .collect();
+        // Behind the others: what is granted never gets so far, and nothing of theirs is about a port.
         let ports = self.ports.iter().map(|port| Rule {
             family: "-4",
-            preference: FIRST - 1,
+            preference: LAST,
             words: format!("iif {port} prohibit"),
         });
         rules.extend(ports);

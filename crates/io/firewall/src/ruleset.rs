@@ -157,8 +157,13 @@ fn sets(settings: &Settings) -> String {
 }
 
 /// What is tracked: only what is granted, and tunnels. So strangers fill no table of the kernel's.
+///
+/// The mark of what passes by a grant is set here, by the look-up itself. Nothing that comes later may conclude from what
+/// the kernel tracks that somebody was looked up: while a table is being put up or removed, the kernel changes chain by
+/// chain, and without this one everybody is tracked.
 fn tracking(settings: &Settings) -> String {
     let Settings { visitor_interface: visitors, access_point, .. } = settings;
+    let grant = grant();
     let tunnels = tunnels::ports_of(settings, |ports| format!("\t\tudp dport {{ {ports} }} accept\n"));
     format!(
         "
@@ -168,8 +173,8 @@ fn tracking(settings: &Settings) -> String {
 	}}
 
 	chain tracking_of_visitors {{
+		ip daddr != {access_point} ether saddr . ip saddr @granted {grant}
 		ip daddr {access_point} notrack accept
-		ether saddr . ip saddr @granted accept
 {tunnels}		notrack accept
 	}}
 
@@ -181,17 +186,26 @@ fn tracking(settings: &Settings) -> String {
     )
 }
 
+/// Marks what passes by a grant.
+fn grant() -> String {
+    format!("meta mark set meta mark | {:#x} accept", PERMITTED | GRANTED)
+}
+
+/// Whether it is marked so.
+fn granted() -> String {
+    format!("meta mark & {GRANTED:#x} == {GRANTED:#x}")
+}
+
 /// What may be forwarded: it is marked, and routing prohibits the rest.
 fn permits(settings: &Settings) -> String {
     let Settings { visitor_interface: visitors, uplink_interface: uplink, access_point, .. } = settings;
     let (network, prefix) = settings.visitor_network;
     let rejections = settings.limits.rejections_per_second_max;
     let others = !(PERMITTED | GRANTED);
-    let grant = format!("meta mark set meta mark | {:#x} accept", PERMITTED | GRANTED);
+    let (grant, granted) = (grant(), granted());
     let permit = format!("meta mark set meta mark & {others:#x} | {PERMITTED:#x} accept");
     let page = page::turning(settings);
     let up = tunnels::ports_of(settings, |ports| format!("\t\tudp dport {{ {ports} }} {permit}\n"));
-    let of_tunnels = tunnels::asked_for(settings, "goto permits_of_others");
     let down = tunnels::ports_of(settings, |ports| {
         format!("\t\tudp sport {{ {ports} }} ct state established {permit}\n")
     });
@@ -205,13 +219,12 @@ fn permits(settings: &Settings) -> String {
 	}}
 
 	chain permits_up {{
-		# Who is granted an address is who he says he is. What is tracked is of a guest who was looked up a moment ago, or
-		# else of a tunnel: by the port that it asked for, for a rule of the household's may have changed that.
-{of_tunnels}		ct state new,established,related {grant}
+		# Who is granted an address is who he says he is.
+		{granted} accept
 		goto permits_of_others
 	}}
 
-	# Nobody brings a permit along.
+	# Nobody brings a permit along, and a rule of the household's may have taken away the mark of a guest's.
 	chain permits_of_others {{
 		ether saddr . ip saddr @granted {grant}
 		meta mark set meta mark & {others:#x}
@@ -278,7 +291,7 @@ fn forward(settings: &Settings, marks: Marks) -> String {
     let mark_up = if marks.up { "\t\tmeta priority set ip saddr map @class\n" } else { "" };
     let mark_down = if marks.down { "\t\tmeta priority set ip daddr map @class\n" } else { "" };
     let [tunnel_up, tunnel_down] = tunnels::turnings(settings);
-    let granted = format!("meta mark & {GRANTED:#x} == {GRANTED:#x}");
+    let granted = granted();
     format!(
         "
 	# Whom the gates have let through a moment ago, in prerouting, is not looked up again, unless somebody else's rule has
@@ -290,15 +303,16 @@ fn forward(settings: &Settings, marks: Marks) -> String {
 	}}
 
 	chain from_visitor {{
-		meta nfproto ipv6 counter name \"ipv6\" drop
 		oifname != \"{uplink}\" goto elsewhere
 		ip daddr @household counter name \"household4\" drop
 		{granted} goto upload
+		meta nfproto ipv6 counter name \"ipv6\" drop
 		ether saddr . ip saddr @granted goto upload
 {tunnel_up}		counter name \"not_granted\" drop
 	}}
 
 	chain elsewhere {{
+		meta nfproto ipv6 counter name \"ipv6\" drop
 		oifname \"{visitors}\" counter name \"between_visitors\" drop
 		counter name \"household4\" drop
 	}}

@@ -14,6 +14,7 @@
 //! | other IPv4 | goes on |
 //! | everything else, IPv6 too | dropped |
 
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
@@ -117,9 +118,15 @@ fn program(settings: &Settings, own: &[Ipv4Addr]) -> Vec<Instruction> {
     for address in own.iter().filter(|address| **address != settings.access_point) {
         program.extend([unless_equal(address.to_bits(), 1), end(DROP)]);
     }
-    for network in settings.never_reached() {
-        let (address, mask) = (network.network().to_bits(), network.netmask().to_bits());
-        program.extend([load_word(DESTINATION), and(mask), unless_equal(address, 1), end(DROP)]);
+    // From the smallest network to the largest, so that each takes away more of the address than the one before: it is
+    // loaded once, and not for each of them, which is what costs most.
+    let mut never = settings.never_reached();
+    never.sort_by_key(|network| Reverse(network.prefix_len()));
+    for of_one_length in never.chunk_by(|left, right| left.prefix_len() == right.prefix_len()) {
+        program.extend(of_one_length.first().map(|network| and(network.netmask().to_bits())));
+        for network in of_one_length {
+            program.extend([unless_equal(network.network().to_bits(), 1), end(DROP)]);
+        }
     }
     program.push(end(GO_ON));
     program

@@ -71,13 +71,6 @@ pub(super) fn ports_of(settings: &Settings, rule: impl Fn(&str) -> String) -> St
     settings.tunnels.as_ref().map(|tunnels| rule(&ports(tunnels))).unwrap_or_default()
 }
 
-/// Rules about the ports that visitors have asked for, whatever a rule of the household's has made of them. There is one for
-/// each: `nft` 1.0.6 prints a set of these as being of an invalid type.
-pub(super) fn asked_for(settings: &Settings, then: &str) -> String {
-    let rule = |port: &u16| format!("\t\tmeta l4proto udp ct original proto-dst {port} {then}\n");
-    settings.tunnels.iter().flat_map(|tunnels| &tunnels.ports).map(rule).collect()
-}
-
 fn ports(tunnels: &Tunnels) -> String {
     let ports: Vec<_> = tunnels.ports.iter().map(u16::to_string).collect();
     ports.join(", ")

@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -21,8 +22,14 @@ table ip nat {
 /// Of a household's computer, the router's own, and the Internet: what no stranger may reach.
 const TARGETS: [&str; 3] = ["192.168.1.2:7998", "203.0.113.1:7997", "203.0.113.2:7999"];
 
-/// A station without a grant that tries everything all the time, and judges who count what of it arrives.
+/// A station without a grant that tries everything all the time, and judges who see what of it arrives.
+///
+/// Each datagram has the time in it at which it was sent: on a busy computer one that passed before there was a firewall may
+/// arrive long after.
 struct Stranger {
+    began: Instant,
+    /// What was sent later than this, since it began, has to stay out.
+    guarded_since: Duration,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<u64>>,
     judges: [UdpSocket; 3],
@@ -38,12 +45,14 @@ impl Stranger {
         let socket = testbed.udp("w2", &format!("{W2}:5000"));
         let stop = Arc::<AtomicBool>::default();
         let stopped = Arc::clone(&stop);
+        let began = Instant::now();
         let thread = thread::spawn(move || {
             let mut sent = 0;
             while !stopped.load(Ordering::Relaxed) {
                 for target in TARGETS {
+                    let now = u64::try_from(began.elapsed().as_nanos()).unwrap();
                     // Refusals come back as errors.
-                    sent += u64::from(socket.send_to(b"stranger", target).is_ok());
+                    sent += u64::from(socket.send_to(&now.to_be_bytes(), target).is_ok());
                 }
                 if sent % 3_000 < 3 {
                     thread::yield_now();
@@ -51,19 +60,30 @@ impl Stranger {
             }
             sent
         });
-        let this = Self { stop, thread: Some(thread), judges };
-        until("the stranger to reach everything", || this.judges.iter().all(arrives));
+        let this = Self { began, guarded_since: Duration::ZERO, stop, thread: Some(thread), judges };
+        until("the stranger to reach everything", || this.reaches_everything());
         this
     }
 
-    /// Forgets what arrived before the firewall was up.
-    fn forget(&self) {
-        self.judges.iter().for_each(|judge| while arrives(judge) {});
+    fn reaches_everything(&self) -> bool {
+        self.judges.iter().all(|judge| arrival(judge).is_some())
+    }
+
+    /// The firewall is up: from now on nothing may arrive.
+    fn is_guarded(&mut self) {
+        self.guarded_since = self.began.elapsed();
     }
 
     fn assert_nothing_arrived(&self, while_: &str) {
         for (judge, target) in self.judges.iter().zip(TARGETS) {
-            assert!(!arrives(judge), "{target} was reached {while_}");
+            let arrived = std::iter::from_fn(|| arrival(judge)).find(|sent| *sent > self.guarded_since);
+            assert_eq!(
+                arrived,
+                None,
+                "{target} was reached {while_}; guarded since {:?}, now {:?}",
+                self.guarded_since,
+                self.began.elapsed()
+            );
         }
     }
 
@@ -73,9 +93,11 @@ impl Stranger {
     }
 }
 
-fn arrives(judge: &UdpSocket) -> bool {
+/// When the next datagram that has arrived was sent.
+fn arrival(judge: &UdpSocket) -> Option<Duration> {
     judge.set_nonblocking(true).unwrap();
-    judge.recv(&mut [0; 10]).is_ok()
+    let mut sent = [0; 8];
+    judge.recv(&mut sent).ok().map(|_| Duration::from_nanos(u64::from_be_bytes(sent)))
 }
 
 fn reconcile(testbed: &Testbed, firewall: &mut Firewall) -> Vec<&'static str> {
@@ -141,13 +163,13 @@ fn nobody_but_its_owner_changes_the_table() {
 fn while_the_ruleset_is_flushed_nothing_opens_and_then_it_is_put_back() {
     let name = "layers::while_the_ruleset_is_flushed_nothing_opens_and_then_it_is_put_back";
     let Some(testbed) = Testbed::inside(name, true) else { return };
-    let stranger = Stranger::come(&testbed);
+    let mut stranger = Stranger::come(&testbed);
     let mut firewall = testbed.up_with(Settings { own_table: false, ..testbed.settings() });
     assert!(!firewall.layers().owned_table);
     testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
     let _server = testbed.echo("net", SERVER);
     let client = testbed.udp("w1", &format!("{W1}:5000"));
-    stranger.forget();
+    stranger.is_guarded();
     for round in 1..=3 {
         assert_online(&client, &format!("round {round}"));
         testbed.on("ap", || firewall.traffic()).unwrap();
@@ -165,16 +187,52 @@ fn while_the_ruleset_is_flushed_nothing_opens_and_then_it_is_put_back() {
     assert!(stranger.go() > 10_000);
 }
 
+/// The kernel removes a table, and puts one up, chain by chain, while packets pass: what one chain leaves to another must not
+/// open anything where that one is gone already or not there yet. The processors are kept busy, so that it is interrupted
+/// in between.
+#[test]
+fn while_the_table_comes_and_goes_nothing_of_a_stranger_passes() {
+    let name = "layers::while_the_table_comes_and_goes_nothing_of_a_stranger_passes";
+    let Some(testbed) = Testbed::inside(name, true) else { return };
+    let mut stranger = Stranger::come(&testbed);
+    let settings = Settings { own_table: false, ..testbed.settings() };
+    let ruleset = guestright_firewall::render(&settings).unwrap();
+    let firewall = testbed.up_with(settings);
+    stranger.is_guarded();
+    let cores = thread::available_parallelism().unwrap().get();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..2 * cores {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let rounds = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            for round in 0..40 {
+                testbed.nft("ap", "flush ruleset\n");
+                testbed.nft("ap", &ruleset);
+                stranger.assert_nothing_arrived(&format!("while the table came and went, round {round}"));
+            }
+        }));
+        done.store(true, Ordering::Relaxed);
+        rounds.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+    testbed.on("ap", || firewall.down()).unwrap();
+    assert!(stranger.go() > 10_000);
+}
+
 #[test]
 fn what_somebody_removes_is_put_back_and_nothing_opens_meanwhile() {
     let name = "layers::what_somebody_removes_is_put_back_and_nothing_opens_meanwhile";
     let Some(testbed) = Testbed::inside(name, true) else { return };
-    let stranger = Stranger::come(&testbed);
+    let mut stranger = Stranger::come(&testbed);
     let mut firewall = testbed.up();
     testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
     let _server = testbed.echo("net", SERVER);
     let client = testbed.udp("w1", &format!("{W1}:5000"));
-    stranger.forget();
+    stranger.is_guarded();
     let faults: [(&str, &[&str]); 6] = [
         (
             "ip rule flush; ip rule add preference 32766 lookup main; ip rule add preference 32767 lookup default; \
@@ -205,12 +263,12 @@ fn what_somebody_removes_is_put_back_and_nothing_opens_meanwhile() {
 fn a_guests_interface_that_is_made_anew_is_guarded_before_it_serves() {
     let name = "layers::a_guests_interface_that_is_made_anew_is_guarded_before_it_serves";
     let Some(testbed) = Testbed::inside(name, true) else { return };
-    let stranger = Stranger::come(&testbed);
+    let mut stranger = Stranger::come(&testbed);
     let mut firewall = testbed.up();
     testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
     let _server = testbed.echo("net", SERVER);
     let client = testbed.udp("w1", &format!("{W1}:5000"));
-    stranger.forget();
+    stranger.is_guarded();
     testbed.world.run("ap", "ip", &["link", "del", "visitors"]).unwrap();
     let error = testbed.on("ap", || firewall.reconcile(|_| ())).unwrap_err();
     assert_eq!(error, FirewallError::NoInterface { name: "visitors".to_owned() });
@@ -236,13 +294,13 @@ fn a_killed_access_point_serves_nobody_and_its_successor_leaves_no_gap() {
     let name = "layers::a_killed_access_point_serves_nobody_and_its_successor_leaves_no_gap";
     let Some(testbed) = Testbed::inside(name, true) else { return };
     let before = testbed.condition();
-    let stranger = Stranger::come(&testbed);
+    let mut stranger = Stranger::come(&testbed);
     let mut firewall = testbed.up();
     let _server = testbed.echo("net", SERVER);
     let client = testbed.udp("w1", &format!("{W1}:5000"));
     testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
     assert_online(&client, "from the start");
-    stranger.forget();
+    stranger.is_guarded();
     for round in 1..=3 {
         // Its last renewal is for a short time.
         testbed.on("ap", || firewall.reconfigure(500, testbed.settings().shaping)).unwrap();
@@ -260,7 +318,7 @@ fn a_killed_access_point_serves_nobody_and_its_successor_leaves_no_gap() {
     }
     firewall.abandon();
     testbed.on("ap", || clean_up(&testbed.state_file())).unwrap();
-    until("the stranger to reach everything again", || stranger.judges.iter().all(arrives));
+    until("the stranger to reach everything again", || stranger.reaches_everything());
     stranger.go();
     testbed.nft("ap", "flush ruleset\n");
     testbed.world.sysctl("ap", "net.ipv4.ip_forward", "0").unwrap();

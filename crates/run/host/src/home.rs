@@ -131,6 +131,7 @@ struct Loop {
     phones: Phones,
     overviews: Overviews,
     counts: metrics::Counts,
+    #[cfg_attr(not(feature = "page"), expect(dead_code, reason = "they are open until this is dropped"))]
     doors: doors::Doors,
     /// Connections whose handshake is not over, the oldest first.
     handshakes: VecDeque<Handshake>,

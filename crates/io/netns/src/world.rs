@@ -161,7 +161,9 @@ impl World {
     /// # Errors
     /// No such host or interface, or a bad address.
     pub fn address(&self, host: &str, interface: &str, cidr: &str) -> Result<(), NetnsError> {
-        self.ip(host, &["address", "add", cidr, "dev", interface])
+        // Nobody else has it here. Without `nodad` an IPv6 address is tentative, and nothing can be bound to it, until the kernel
+        // has looked for another holder: even where it does not look, that is decided later.
+        self.ip(host, &["address", "add", cidr, "dev", interface, "nodad"])
     }
 
     /// Gives an interface a hardware address.

@@ -32,8 +32,6 @@ fn only_udp_of_its_interface_comes_and_on_loopback_once() {
     let mut world = World::new("packets-").unwrap();
     for host in ["a", "b"] {
         world.add_host(host).unwrap();
-        world.sysctl(host, "net.ipv6.conf.all.accept_dad", "0").unwrap();
-        world.sysctl(host, "net.ipv6.conf.default.accept_dad", "0").unwrap();
     }
     world.link(("a", "eth0"), ("b", "eth0"), &LinkOptions::default()).unwrap();
     for (host, number) in [("a", 1), ("b", 2)] {

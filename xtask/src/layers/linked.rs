@@ -73,6 +73,10 @@ const PROGRAMS: [Program; 2] = [
             },
             // Phones read a certificate with its key in triple DES and in nothing newer (`pure/profile`).
             Forbidden { what: "a cipher of the papers", which: Which::WithoutDefaults(&["des"]) },
+            Forbidden {
+                what: "metrics",
+                which: Which::WithoutDefaults(&["guestright-scrape", "prometheus-client"]),
+            },
             // A router has no room for it, and knows neither store nor members (design note 0015).
             Forbidden {
                 what: "the household's page",

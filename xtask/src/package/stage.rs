@@ -25,17 +25,21 @@ const COPIED: [&str; 2] = ["guestright-home-gateway.conf", "guestright.sysusers"
 
 /// Files of the checkout that are in RPM packages: copies, whose times are cut to the commit's, where a checkout's are those
 /// of its day.
-const CHECKOUT: [&str; 12] = [
+const CHECKOUT: [&str; 16] = [
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "README.md",
     "docs/adding-an-experiment.md",
     "docs/by-hand.md",
     "docs/limitations.md",
+    "docs/metrics.md",
     "docs/papers.md",
     "docs/security.md",
     "packaging/etc/ap.toml.example",
     "packaging/etc/home.toml.example",
+    "packaging/metrics/alerts.yml",
+    "packaging/metrics/guestright.json",
+    "packaging/metrics/prometheus.yml",
     "packaging/systemd/guestright.preset",
     "packaging/systemd/guestright.tmpfiles",
 ];

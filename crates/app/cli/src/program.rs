@@ -2,8 +2,10 @@
 
 use crate::failure::{Failure, Outcome};
 use clap::error::ErrorKind;
+use guestright_journal::Journal;
 use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::filter_fn;
@@ -36,14 +38,16 @@ pub fn start_log(level: LevelFilter) {
 }
 
 /// The journal, if standard error goes there: systemd says which file that is (systemd.exec(5), `JOURNAL_STREAM`).
-fn journal() -> Option<tracing_journald::Layer> {
+fn journal() -> Option<Journal> {
     let stream = std::env::var("JOURNAL_STREAM").ok()?;
     let error = rustix::fs::fstat(rustix::stdio::stderr()).ok()?;
     if !is_file(&stream, error.st_dev, error.st_ino) {
         return None;
     }
     // Without its socket the journal still has what standard error says.
-    tracing_journald::layer().ok().map(|layer| layer.with_field_prefix(Some("GUESTRIGHT".to_owned())))
+    let program = std::env::args_os().next()?;
+    let program = Path::new(&program).file_name()?.to_string_lossy().into_owned();
+    Journal::open(Path::new(guestright_journal::SOCKET), &program).ok()
 }
 
 /// Whether `DEVICE:INODE` is this file.

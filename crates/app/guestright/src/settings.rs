@@ -1,6 +1,6 @@
 //! Settings files: TOML in, checked settings out. Unknown keys are refused with their line.
 
-#[cfg(not(all(feature = "dns", feature = "exchange", feature = "page")))]
+#[cfg(not(all(feature = "dns", feature = "exchange", feature = "metrics", feature = "page")))]
 mod absent;
 mod ap_phones;
 #[cfg(feature = "dns")]
@@ -8,6 +8,8 @@ mod dynamic_dns;
 mod home_phones;
 mod ikev2;
 mod links;
+#[cfg(feature = "metrics")]
+mod metrics;
 #[cfg(feature = "computer")]
 mod policy_file;
 mod reread;
@@ -22,6 +24,8 @@ mod web;
 
 #[cfg(not(feature = "dns"))]
 pub(crate) use absent::DynamicDnsSettings;
+#[cfg(not(feature = "metrics"))]
+pub(crate) use absent::MetricsSettings;
 #[cfg(not(feature = "exchange"))]
 pub(crate) use absent::VoiceSettings;
 #[cfg(not(feature = "page"))]
@@ -33,6 +37,10 @@ pub(crate) use guestright_cli::files::beside;
 pub(crate) use home_phones::HomePhonesSettings;
 pub(crate) use ikev2::{Ikev2Settings, L2tpSettings};
 pub(crate) use links::LinksSettings;
+#[cfg(feature = "metrics")]
+pub(crate) use metrics::MetricsSettings;
+#[cfg(feature = "metrics")]
+use metrics::{AP_METRICS_PORT, HOME_METRICS_PORT};
 #[cfg(feature = "computer")]
 pub(crate) use policy_file::PolicyFile;
 pub(crate) use reread::SettingsFile;
@@ -115,6 +123,8 @@ pub(crate) struct ApSettings {
     pub(crate) splash: Option<SplashSettings>,
     /// Phones that join by 802.1X; without it none do.
     pub(crate) phones: Option<ApPhonesSettings>,
+    /// Metrics at a port; without it they are at the socket beside the state alone.
+    pub(crate) metrics: Option<MetricsSettings>,
 }
 
 /// `[tunnels]` in `ap.toml`: what passes to and from tunnel ports without a session, so that homes can be found.
@@ -199,6 +209,8 @@ pub(crate) struct HomeSettings {
     pub(crate) phones: HomePhonesSettings,
     /// The household's page.
     pub(crate) web: Option<WebSettings>,
+    /// Metrics at a port; without it they are at the socket beside the state alone.
+    pub(crate) metrics: Option<MetricsSettings>,
 }
 
 /// `[gateway]` in `home.toml`.
@@ -435,6 +447,8 @@ impl ApSettings {
             shaping,
             splash: self.splash.as_ref().map(|splash| splash.for_loop(path)).transpose()?,
             phones: self.phones_for_loop(path)?,
+            #[cfg(feature = "metrics")]
+            metrics: self.metrics.as_ref().map(|metrics| metrics.for_loop(AP_METRICS_PORT)),
             machine: self.config()?,
         })
     }
@@ -508,6 +522,8 @@ impl HomeSettings {
             phones: self.phones.for_loop()?,
             #[cfg(feature = "page")]
             page: self.web.as_ref().map(WebSettings::for_loop).unwrap_or_default(),
+            #[cfg(feature = "metrics")]
+            metrics: self.metrics.as_ref().map(|metrics| metrics.for_loop(HOME_METRICS_PORT)),
         })
     }
 

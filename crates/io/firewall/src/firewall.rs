@@ -19,7 +19,7 @@ use crate::{Class, FirewallError, MacAddress, Settings, Shaping, Warning, elemen
 use layers::Rules;
 use tunnels::Tunnel;
 
-pub use layers::{Comparison, Layers};
+pub use layers::{Comparison, Layers, MENDED};
 
 /// Bytes carried for one visitor, at layer 3: IPv4 headers and what they carry, not Ethernet's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -197,7 +197,7 @@ impl Firewall {
         };
         firewall.put_up()?;
         for warning in &firewall.warnings {
-            tracing::warn!("{warning}");
+            tracing::warn!(name: "firewall_warning", "{warning}");
         }
         Ok(firewall)
     }

@@ -3,7 +3,7 @@
 use crate::body::Answer;
 use crate::events::{self, View};
 use crate::origin::Arrival;
-use crate::request::{self, Form, SESSION_PATH};
+use crate::request::{self, Form, METRICS_PATH, SESSION_PATH};
 use crate::response::{self, Denied};
 use crate::server::Inner;
 use crate::session::{Origin, SessionId};
@@ -26,6 +26,8 @@ pub(crate) enum Door {
     Everything,
     WithLink,
     Look,
+    /// Nothing but the metrics.
+    Metrics,
 }
 
 /// Where a connection came from.
@@ -64,6 +66,12 @@ async fn serve<P: Provider>(
     }
     let (head, body) = request.into_parts();
     request::check(&head, visit.arrival)?;
+    let is_for_metrics = head.uri.path() == METRICS_PATH && head.method == Method::GET;
+    match visit.door {
+        Door::Metrics | Door::Everything if is_for_metrics => return metrics(inner, &head).await,
+        Door::Metrics => return Err(Refused::Unknown.into()),
+        Door::Everything | Door::WithLink | Door::Look => {}
+    }
     if head.method != Method::POST {
         return get(inner, visit, &head).await;
     }
@@ -81,6 +89,14 @@ async fn serve<P: Provider>(
     let answer = within(inner, inner.provider.act(path, body)).await?;
     inner.watch.changed();
     Ok(response::json(answer))
+}
+
+async fn metrics<P: Provider>(inner: &Inner<P>, head: &Parts) -> Result<Response<Answer>, Denied> {
+    if head.uri.query().is_some_and(|query| !query.is_empty()) {
+        return Err(Refused::Unknown.into());
+    }
+    let accept = head.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    Ok(response::exposition(within(inner, inner.provider.metrics(accept)).await?))
 }
 
 async fn get<P: Provider>(
@@ -153,6 +169,7 @@ fn access<P: Provider>(
     match visit.door {
         Door::Everything => Ok((Access::Change, None)),
         Door::Look => Ok((Access::Look, None)),
+        Door::Metrics => Err(Refused::Unknown),
         Door::WithLink => {
             let mut cookies = request::cookies(&head.headers);
             let session = cookies.find_map(|cookie| inner.resume(cookie, visit.origin));

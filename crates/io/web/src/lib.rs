@@ -8,6 +8,7 @@
 //! | [`Server::serve_socket`] | the program's user, by the folder's mode | everything |
 //! | [`Server::serve_link`] | who has the cookie of a one-time link | everything |
 //! | [`Server::serve_look`] | whose address is allowed | look |
+//! | [`Server::serve_metrics`] | whose address is allowed | read the metrics, and nothing else |
 //!
 //! - [`session`], [`link`], [`origin`], [`rate`], [`slots`]: who gets in, as machines without a clock, a socket or chance of their own.
 //! - [`Refused`]: every reason not to answer; each is counted.
@@ -17,6 +18,7 @@
 //! read an answer. Of links and sessions only digests are kept. Every queue, table and length has a limit (`…_max`). While
 //! nobody looks the provider is asked nothing.
 
+mod bind;
 mod body;
 mod encoding;
 mod events;
@@ -36,9 +38,10 @@ pub mod session;
 pub mod slots;
 mod token;
 
+pub use bind::{BindError, bind_socket, bind_tcp, is_within_household};
 pub use encoding::{Accepts, Encoding};
 pub use feed::Watch;
 pub use peer::Peer;
-pub use provider::{Access, File, Provider, Refusal};
+pub use provider::{Access, Exposition, File, Provider, Refusal};
 pub use refused::{Counts, Refused};
 pub use server::{Config, Environment, Server};

@@ -21,6 +21,13 @@ pub struct File {
     pub content: Bytes,
 }
 
+/// Metrics as a monitoring program reads them.
+#[derive(Clone, Debug)]
+pub struct Exposition {
+    pub content_type: &'static str,
+    pub content: Bytes,
+}
+
 /// Why the provider does not do what it is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -61,6 +68,11 @@ pub trait Provider: Send + Sync + 'static {
 
     /// A picture that an action's answer named, by what stands behind `/v1/codes/`.
     fn code(&self, name: &str) -> impl Future<Output = Option<File>> + Send;
+
+    /// The metrics, in a format that `accept` names. They must name nobody: a monitoring program keeps them for long.
+    fn metrics(&self, _accept: &str) -> impl Future<Output = Result<Exposition, Refusal>> + Send {
+        async { Err(Refusal::Unknown) }
+    }
 
     /// Does what `POST` asks for. `path` begins with `/v1/`, and the answer is JSON or empty.
     fn act(&self, path: &str, body: Bytes) -> impl Future<Output = Result<Bytes, Refusal>> + Send;

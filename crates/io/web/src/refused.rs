@@ -85,7 +85,7 @@ impl Refused {
         match self {
             Self::Connection => "Too many connections are open here. Close other pages, and try again.",
             Self::Rate => "These are too many requests at once. Wait a second, and try again.",
-            Self::Peer => "Only the household's members see this page, through their tunnel home.",
+            Self::Peer => "This is only for the household, and for its members through their tunnel home.",
             Self::Host => "This page is reached by the home's address, and by no other name.",
             Self::Origin => "Another page asked for this. Only the household's own page may.",
             Self::Method => "This cannot be done with that address.",

@@ -14,6 +14,9 @@ const WHY_BYTES_MAX: usize = 64;
 /// The path at which a link becomes a session.
 pub(crate) const SESSION_PATH: &str = "/v1/session";
 
+/// What monitoring programs fetch.
+pub(crate) const METRICS_PATH: &str = "/metrics";
+
 /// How what is posted is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -31,12 +34,13 @@ pub(crate) fn check(head: &Parts, arrival: Arrival) -> Result<(), Refused> {
     let host = only(&head.headers, &header::HOST).map_err(|_| Refused::Host)?.ok_or(Refused::Host)?;
     origin::check_host(host, arrival)?;
     let fetch_site = only(&head.headers, &FETCH_SITE).map_err(|_| Refused::Origin)?;
-    if head.uri.path().starts_with("/v1/") {
+    let is_household = head.uri.path().starts_with("/v1/") || head.uri.path() == METRICS_PATH;
+    if is_household {
         origin::check_fetch_site(fetch_site)?;
     }
     match head.method {
         Method::GET => Ok(()),
-        Method::HEAD if !head.uri.path().starts_with("/v1/") => Ok(()),
+        Method::HEAD if !is_household => Ok(()),
         Method::POST => {
             let value = only(&head.headers, &header::ORIGIN).map_err(|_| Refused::Origin)?;
             origin::check_origin(value, host, arrival)
@@ -142,6 +146,8 @@ mod tests {
         let cross = ("sec-fetch-site", "cross-site");
         assert_eq!(check("GET", "/", &[HOST, cross]), Ok(()));
         assert_eq!(check("GET", "/v1/events", &[HOST, cross]), Err(Refused::Origin));
+        assert_eq!(check("GET", "/metrics", &[HOST, cross]), Err(Refused::Origin));
+        assert_eq!(check("HEAD", "/metrics", &[HOST]), Err(Refused::Method));
         assert_eq!(check("POST", "/v1/block", &[HOST]), Err(Refused::Origin));
         let origin = ("origin", "http://127.0.0.1:8080");
         assert_eq!(check("POST", "/v1/block", &[HOST, origin]), Ok(()));

@@ -1,7 +1,7 @@
 //! Answers, and the headers that each of them has.
 
 use crate::body::Answer;
-use crate::{File, Refusal, Refused};
+use crate::{Exposition, File, Refusal, Refused};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -84,6 +84,10 @@ pub(crate) fn json(content: Bytes) -> Response<Answer> {
         return full(Response::builder().status(StatusCode::NO_CONTENT), content);
     }
     full(Response::builder().header(header::CONTENT_TYPE, "application/json"), content)
+}
+
+pub(crate) fn exposition(metrics: Exposition) -> Response<Answer> {
+    full(Response::builder().header(header::CONTENT_TYPE, metrics.content_type), metrics.content)
 }
 
 pub(crate) fn html(content: Bytes) -> Response<Answer> {

@@ -185,6 +185,24 @@ impl<P: Provider> Server<P> {
         self.serve_tcp(listener, Door::Look, may_look).await;
     }
 
+    /// A door for monitoring programs whose address is allowed: the metrics, and nothing else.
+    pub async fn serve_metrics(
+        &self,
+        listener: TcpListener,
+        may_enter: impl Fn(IpAddr) -> bool + Send + Sync,
+    ) {
+        self.serve_tcp(listener, Door::Metrics, may_enter).await;
+    }
+
+    /// The same at a socket, for the program's user.
+    pub async fn serve_metrics_socket(&self, listener: UnixListener) {
+        let mut entrance = self.entrance(Door::Metrics);
+        loop {
+            let stream = entrance.next(|| listener.accept()).await.0;
+            entrance.enter(stream, Peer::Local, Arrival::Socket);
+        }
+    }
+
     async fn serve_tcp(
         &self,
         listener: TcpListener,

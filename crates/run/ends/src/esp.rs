@@ -127,6 +127,8 @@ fn look_after(endpoint: &EspEndpoint, reservation: &mut Reservation) {
     match reservation.keep_ahead(next) {
         Ok(last) => endpoint.set_sequence_limit(last),
         // What is reserved is still used; then nothing is sent until the disk takes more.
-        Err(error) => tracing::error!("no sequence numbers could be reserved: {}", error.sentence()),
+        Err(error) => {
+            tracing::error!(name: "sequence_numbers", "no sequence numbers could be reserved: {}", error.sentence())
+        }
     }
 }

@@ -5,6 +5,7 @@ mod home_contact;
 mod inbox;
 mod kept;
 mod link;
+mod metrics;
 mod overview;
 pub mod phones;
 pub mod radsec;
@@ -44,8 +45,8 @@ use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 /// How many ended sessions `status` remembers.
@@ -106,6 +107,7 @@ struct Loop {
     /// What the page is shown of guests, and their trials.
     guests: Guests,
     shown: overview::Shown,
+    counts: metrics::Counts,
     page: Option<Page>,
     phones: Option<Phones>,
     /// Guests come and go as they like: the log has so many lines a minute about them.
@@ -131,6 +133,8 @@ struct Inputs<'a> {
     page: mpsc::Receiver<splash::Question>,
     /// What hostapd asks and reports.
     radius: Option<Waiting>,
+    /// Whoever wants metrics.
+    scrapes: mpsc::Receiver<metrics::Asked>,
     requests: &'a mut Requests<Settings>,
 }
 
@@ -178,6 +182,7 @@ async fn serve(
     let access_point_address = rules.access_point;
     let address = SocketAddr::from((access_point_address, settings.port));
     let (phones, radius) = settings.phones.as_ref().map(Phones::open).transpose()?.unzip();
+    let visitors = rules.visitor_network;
     let firewall = Firewall::up(rules, &firewall_state(state)).map_err(RunError::network)?;
     let condition = Condition { layers: firewall.layers(), ..Condition::default() };
     let team = credentials.certificate.team_id().to_string();
@@ -199,6 +204,7 @@ async fn serve(
         .map(|splash| Page::open(splash, access_point_address, &settings.visitor_interface, page_questions));
     let page = page.transpose()?;
     control::serve(&socket(state), questions)?;
+    let (doors, scrapes) = metrics::open(settings, visitors)?;
     let guard::Running { orders, done: from_guard, thread } = guard::start(firewall)?;
     let parts = Parts {
         machine,
@@ -228,10 +234,12 @@ async fn serve(
         questions: asked,
         page: from_page,
         radius,
+        scrapes,
         requests,
     };
     this.run(inputs).await;
     settings.clone_from(&this.settings);
+    doors.close().await;
     finish(this, thread, writer, state).await
 }
 
@@ -316,6 +324,7 @@ impl Loop {
             reloading: Reloading::default(),
             guests,
             shown: overview::Shown::default(),
+            counts: metrics::Counts::default(),
             page,
             phones,
             session_lines: LogPace::default(),
@@ -341,16 +350,11 @@ impl Loop {
                 Some(event) = inputs.home.recv() => self.handle_home(event),
                 Some((question, reply)) = inputs.questions.recv() => {
                     stop = question == "stop";
-                    if question == "reload" {
-                        self.begin_reload(&mut inputs.requests.reload, Some(reply));
-                    } else if let Some(after) = question.strip_prefix(export::QUESTION) {
-                        export::answer(&self.store, after.trim(), reply);
-                    } else {
-                        let _ = reply.send(self.answer(&question));
-                    }
+                    self.handle_question(&question, reply, &mut inputs.requests.reload);
                 }
                 Some(question) = inputs.page.recv() => splash::handle_page(self, question),
                 datagram = Waiting::next(&mut inputs.radius) => self.handle_radius(&datagram, &mut inputs.radius),
+                reply = metrics::next(&mut inputs.scrapes) => metrics::answer(self, reply),
                 () = inputs.requests.reload.requested() => self.begin_reload(&mut inputs.requests.reload, None),
                 () = inputs.requests.probes.answer() => {}
                 () = tokio::time::sleep_until(self.next_reading) => self.read(),
@@ -396,6 +400,21 @@ impl Loop {
         }
     }
 
+    fn handle_question(
+        &mut self,
+        question: &str,
+        reply: oneshot::Sender<Value>,
+        reload: &mut Reload<Settings>,
+    ) {
+        if question == "reload" {
+            self.begin_reload(reload, Some(reply));
+        } else if let Some(after) = question.strip_prefix(export::QUESTION) {
+            export::answer(&self.store, after.trim(), reply);
+        } else {
+            let _ = reply.send(self.answer(question));
+        }
+    }
+
     fn handle_link(&mut self, input: FromLink) {
         match input {
             FromLink::Message { path, bytes, .. } if inbox::is_contact(path) => {
@@ -407,8 +426,11 @@ impl Loop {
                     return;
                 }
                 let Some(mac) = self.hardware_address(ip) else { return };
-                let now = self.clock.now();
-                self.machine.handle_visitor(Address::new(mac, ip), path, &bytes, now);
+                let (address, now) = (Address::new(mac, ip), self.clock.now());
+                if !self.passing.contains(&address) {
+                    self.counts.note_message(address, &bytes, now);
+                }
+                self.machine.handle_visitor(address, path, &bytes, now);
             }
             FromLink::Ended(path) => {
                 self.link.end(path);
@@ -455,7 +477,10 @@ impl Loop {
             Done::Opened(address) if self.guests.trials.contains(address) => {
                 self.guests.trials.handle_opened(address);
             }
-            Done::Opened(address) => drop(self.passing.insert(address)),
+            Done::Opened(address) => {
+                self.passing.insert(address);
+                self.counts.note_online(address, now);
+            }
             Done::Reconfigured(result) => self.end_reload(reload, result),
             Done::Closed(address, counted) => {
                 if !splash::trial_closed(self, address, counted) {
@@ -589,6 +614,7 @@ impl Loop {
             Event::Dismiss { station, reason } => self.dismiss(station, reason),
             Event::Opened { address, class, member } => {
                 tracing::debug!(%class, %member, %address, "opened a session");
+                self.counts.note_session(class);
                 let gate = self.machine.open().find(|gate| gate.address == address);
                 if let Some(gate) = gate {
                     splash::open_session(self, address, class, gate.most);
@@ -602,6 +628,7 @@ impl Loop {
             }
             Event::Closed { session, code } => self.closed(&session, code),
             Event::Received(receipt, certificate) => {
+                self.counts.note_receipt();
                 let now = self.clock.now().unix_seconds();
                 let reply = |result: Result<_, guestright_store::StoreError>| {
                     if let Err(error) = result {
@@ -643,6 +670,7 @@ impl Loop {
     /// Somebody got nothing: for the guest's page, and for the household's.
     fn note_refusal(&mut self, address: Address, kind: &str, reason: &str) {
         let now = self.clock.now();
+        self.counts.note_refused(address, now);
         self.guests.note_refusal(address, kind, reason, now);
         self.shown.note_refusal(kind, reason, self.home_state == HomeState::Up, now);
     }
@@ -663,6 +691,7 @@ impl Loop {
 
     fn closed(&mut self, session: &SessionStatus, code: Code) {
         self.log_session(session, code);
+        self.counts.note_end(session, code);
         let now = self.clock.now();
         self.guests.note_end(session, code, now);
         self.shown.note_end(session, code, now);

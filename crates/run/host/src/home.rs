@@ -3,12 +3,14 @@
 mod blocked;
 mod credit;
 mod delegates;
+mod doors;
 pub mod gateway;
 pub mod ikev2;
 mod lines;
 pub mod links;
 mod mapping;
 mod members;
+mod metrics;
 mod open;
 pub mod overview;
 pub mod own_name;
@@ -16,6 +18,7 @@ pub mod own_name;
 pub mod page;
 pub mod phones;
 mod renewing;
+mod settings;
 mod why;
 
 use crate::control::{self, Question};
@@ -34,7 +37,7 @@ use guestright_identity::{Certificate, RevocationList, Role};
 use guestright_links::{Links, NeighbourEvent, Neighbours};
 use guestright_reciprocity::{ServiceClass, StrangerCounters};
 use guestright_roaming::TeamServer;
-use guestright_roaming::home::{self, Event, Peer, StoreReport, Stored, Token};
+use guestright_roaming::home::{Event, Peer, StoreReport, Stored, Token};
 use guestright_store::{
     Outcome as PutOutcome, PutReport, Store, StoreError, Writer, WriterHandle, WriterLimits,
 };
@@ -49,6 +52,7 @@ use phones::Phones;
 use rand::rngs::StdRng;
 use renewing::Renewing;
 use serde_json::{Value, json};
+pub use settings::Settings;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -129,8 +133,9 @@ struct Loop {
     phones: Phones,
     blocked: Blocked,
     overviews: Overviews,
-    #[cfg(feature = "page")]
-    page: page::Page,
+    counts: metrics::Counts,
+    #[cfg_attr(not(feature = "page"), expect(dead_code, reason = "they are open until this is dropped"))]
+    doors: doors::Doors,
     /// Connections whose handshake is not over, the oldest first.
     handshakes: VecDeque<Handshake>,
     lines: Lines,
@@ -146,6 +151,8 @@ struct Inputs {
     news: Option<mpsc::Receiver<News>>,
     questions: mpsc::Receiver<Question>,
     overviews: OverviewQuestions,
+    /// Whoever wants metrics.
+    scrapes: mpsc::Receiver<metrics::Asked>,
     stop: Stop,
     reload: Reload<Settings>,
     probes: Probes,
@@ -162,40 +169,6 @@ pub fn store_copy(store: &Path) -> PathBuf {
 /// The names of the files in the directory with the renewing key.
 pub mod renewing_files {
     pub use super::renewing::{KEY, WARRANT};
-}
-
-/// What a home needs to know.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The directory for what is kept between runs, the receipts among it.
-    pub state: PathBuf,
-    /// Where it awaits the programs of its team.
-    pub listen: SocketAddr,
-    /// The file of its own certificate, written anew when that is renewed.
-    pub certificate: PathBuf,
-    /// The team's revocation list, if there is one.
-    pub revocations: Option<PathBuf>,
-    /// The directory with the renewing key and its warrant, if this home renews certificates.
-    pub renewal: Option<PathBuf>,
-    /// How many receipts are kept; the oldest go first.
-    pub receipts_max: u64,
-    /// What the machine is told.
-    pub machine: home::Config,
-    /// Where access points ask for receipts of members that have nothing but a tunnel, if there is a gateway.
-    pub protocol_listen: SocketAddr,
-    /// The way home for roaming members; without it there is none.
-    pub gateway: Option<gateway::Settings>,
-    /// Links to homes of other teams, unless the household declines.
-    pub links: Option<links::Settings>,
-    /// The home's own name in the DNS, if it is to follow the home's address.
-    pub own_name: Option<own_name::Settings>,
-    /// Calls between members. They need a gateway and links.
-    pub exchange: Option<guestright_exchange::Settings>,
-    /// Members' phones that join Wi-Fi by certificates, unless the household declines.
-    pub phones: Option<phones::Settings>,
-    /// The household's page.
-    #[cfg(feature = "page")]
-    pub page: page::Settings,
 }
 
 /// Where a running home with this state directory answers questions.
@@ -245,16 +218,14 @@ pub async fn run(
     let (store_inputs, from_store) = mpsc::channel(STORE_INPUTS_MAX);
     let (to_loop, questions) = mpsc::channel(QUESTIONS_MAX);
     control::serve(&socket(state), to_loop)?;
-    let (overviews, asked_overviews) = overview::channel();
-    #[cfg(not(feature = "page"))]
-    drop(overviews);
+    let (doors, asked) = doors::open(settings, gateway.as_ref())?;
     let this = Loop {
         server,
         team,
         blocked,
         overviews: Overviews::new(open::household_name(settings), clock.now()),
-        #[cfg(feature = "page")]
-        page: page::Page::open(&settings.page, state, gateway.as_ref(), overviews)?,
+        doors,
+        counts: metrics::Counts::new(settings.receipts_max),
         clock,
         rng,
         store: writer.handle(),
@@ -285,7 +256,8 @@ pub async fn run(
         from_neighbours: shares.events,
         news: None,
         questions,
-        overviews: asked_overviews,
+        overviews: asked.overviews,
+        scrapes: asked.scrapes,
         stop: requests.stop,
         reload: requests.reload,
         probes: requests.probes,
@@ -376,6 +348,7 @@ impl Loop {
                     }
                 }
                 asked = inputs.overviews.next() => overview::handle(self, asked),
+                reply = metrics::next(&mut inputs.scrapes) => metrics::answer(self, reply),
                 () = inputs.reload.requested() => drop(self.reload(&mut inputs.reload)),
                 () = inputs.probes.answer() => {}
                 Some(lookup) = delegates::lookup(delegates) => self.look_up(lookup),
@@ -451,7 +424,10 @@ impl Loop {
         match input {
             FromPeer::Connected(connected) => self.connected(*connected),
             FromPeer::NotNow(reason) => self.lines.certificate(reason, self.clock.now()),
-            FromPeer::Message(peer, bytes) => self.server.handle_input(peer, &bytes, &mut self.rng, now),
+            FromPeer::Message(peer, bytes) => {
+                self.counts.note_received(peer, &bytes, now);
+                self.server.handle_input(peer, &bytes, &mut self.rng, now);
+            }
             FromPeer::Gone(peer) => {
                 overview::note_gone(self, peer);
                 self.peers.remove(&peer);
@@ -462,6 +438,7 @@ impl Loop {
 
     fn handle_store(&mut self, input: FromStore) {
         let now = self.clock.now();
+        self.counts.note_store(&input);
         match input {
             FromStore::Stored(token, Ok(report)) => {
                 let report = StoreReport {
@@ -505,6 +482,7 @@ impl Loop {
     fn drain(&mut self) {
         loop {
             while let Some(event) = self.server.poll_event() {
+                self.counts.note_event(&event);
                 self.carry_out(event);
             }
             if !self.drain_phones() {
@@ -512,6 +490,8 @@ impl Loop {
             }
         }
         while let Some((peer, message)) = self.server.poll_transmit() {
+            let now = self.clock.now();
+            self.counts.note_sent(peer, &message, now);
             // A program that does not read its answers loses them, and then its channel.
             if self.peers.get(&peer).is_some_and(|outgoing| outgoing.try_send(message).is_err()) {
                 overview::note_gone(self, peer);
@@ -619,9 +599,9 @@ impl Loop {
             Some(("overview", team)) => overview::handle_question(self, Some(team), reply),
             Some(("why", team)) => drop(reply.send(why::why(self, team))),
             #[cfg(feature = "page")]
-            None if question == "web" => drop(reply.send(self.page.answer(""))),
+            None if question == "web" => drop(reply.send(self.doors.page.answer(""))),
             #[cfg(feature = "page")]
-            Some(("web", words)) => drop(reply.send(self.page.answer(words))),
+            Some(("web", words)) => drop(reply.send(self.doors.page.answer(words))),
             Some(("sponsor", words)) => drop(reply.send(self.sponsor(words))),
             Some((question @ ("block" | "unblock"), team)) => drop(reply.send(blocked::answer(self, question, team))),
             None if question == "block" => drop(reply.send(blocked::answer(self, question, ""))),
@@ -704,7 +684,7 @@ impl Loop {
     fn read_members(&mut self, revoked: Option<&RevocationList>) -> Result<Value, RunError> {
         let changed = self.gateway.as_mut().map(|gateway| gateway.reload(revoked)).transpose()?;
         #[cfg(feature = "page")]
-        self.page.admit(self.gateway.as_ref());
+        self.doors.page.admit(self.gateway.as_ref());
         if let (Some(gateway), Some(ikev2)) = (&self.gateway, &self.ikev2) {
             ikev2.reload(gateway.files(), revoked)?;
         }

@@ -30,6 +30,8 @@ mod refusals;
 mod reload;
 pub mod renewal;
 mod resolver;
+#[cfg(feature = "metrics")]
+mod scrape;
 mod stop;
 #[cfg(test)]
 mod testing;

@@ -2,7 +2,7 @@
 
 use guestright_overview::{Moment, REFUSALS_MAX, Refusal, RefusedBy, Sentence, Team};
 use guestright_units::{TeamId, UnixSeconds};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Whoever is turned away asks again: within so many seconds that is one refusal.
 const SAME_WITHIN: u64 = 60;
@@ -17,27 +17,37 @@ pub(crate) struct Why<'a> {
 
 /// The latest refusals, the newest first; `REFUSALS_MAX` of them.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals(VecDeque<Refusal>);
+pub(crate) struct Refusals {
+    latest: VecDeque<Refusal>,
+    /// All of them, those of the same within a minute too.
+    counted: BTreeMap<RefusedBy, u64>,
+}
 
 impl Refusals {
     /// Somebody was turned away. Says whether that is another refusal than those before.
     pub(crate) fn note(&mut self, team: Option<TeamId>, why: Why<'_>, now: UnixSeconds) -> bool {
+        *self.counted.entry(why.refused_by).or_default() += 1;
         let (at, team) = (Moment::from(now), team.map(Team));
         let reason = sentence(why.reason);
         let is_same = |it: &Refusal| {
             it.team == team && it.reason == reason && at.get().saturating_sub(it.at.get()) < SAME_WITHIN
         };
-        let before = self.0.len();
-        self.0.retain(|it| !is_same(it));
-        let is_new = self.0.len() == before;
-        self.0.truncate(REFUSALS_MAX - 1);
+        let before = self.latest.len();
+        self.latest.retain(|it| !is_same(it));
+        let is_new = self.latest.len() == before;
+        self.latest.truncate(REFUSALS_MAX - 1);
         let to_do = why.to_do.map(Sentence::shortened);
-        self.0.push_front(Refusal { at, team, refused_by: why.refused_by, reason, to_do });
+        self.latest.push_front(Refusal { at, team, refused_by: why.refused_by, reason, to_do });
         is_new
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Refusal> {
-        self.0.iter()
+        self.latest.iter()
+    }
+
+    /// How many there were since the start, by reason.
+    pub(crate) fn counted(&self) -> &BTreeMap<RefusedBy, u64> {
+        &self.counted
     }
 }
 
@@ -70,6 +80,7 @@ mod tests {
         }
         let at: Vec<_> = refusals.iter().map(|it| it.at.get()).collect();
         assert_eq!(at, [START.0 + 49], "the latest time of it");
+        assert_eq!(refusals.counted()[&RefusedBy::Busy], 50, "but every one is counted");
         assert!(refusals.note(None, why("all places are taken"), START.plus(49 + SAME_WITHIN)));
         assert!(refusals.note(Some(TeamId([1; 24])), why("all places are taken"), START.plus(110)));
     }

@@ -148,7 +148,9 @@ impl OwnCertificate {
                     self.credentials.renew((*certificate).clone());
                     to_do.renewed = Some(*certificate);
                 }
-                Event::EndsSoon(notice) | Event::Expired(notice) => tracing::warn!("{notice}"),
+                Event::EndsSoon(notice) | Event::Expired(notice) => {
+                    tracing::warn!(name: "certificate_ends", "{notice}")
+                }
                 Event::Failed(reason) => {
                     tracing::info!(%reason, "the certificate was not renewed; asking again later")
                 }

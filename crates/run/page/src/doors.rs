@@ -3,15 +3,13 @@
 use crate::Home;
 use crate::provider::{IS_PLAIN, Page};
 use guestright_units::{Micros, Time};
-use guestright_web::{Config, Counts, Environment, Server, Watch};
+use guestright_web::{BindError, Config, Counts, Environment, Server, Watch, bind_socket, bind_tcp};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
-use std::{fmt, fs, io};
+use std::{fmt, fs};
 use thiserror::Error;
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -43,14 +41,8 @@ impl fmt::Debug for Settings {
 /// Why a door does not open.
 #[derive(Debug, Error)]
 pub enum DoorsError {
-    #[error("the page cannot be opened at {address}: {error}")]
-    Listen { address: SocketAddr, error: io::Error },
-    #[error("the page cannot be opened at {}: {error}", path.display())]
-    Socket { path: PathBuf, error: io::Error },
-    #[error("another program has the page open at {}", path.display())]
-    InUse { path: PathBuf },
-    #[error("{address} is no address within a household, and the page is for nobody outside")]
-    Public { address: SocketAddr },
+    #[error("the page is not there: {0}")]
+    Bind(#[from] BindError),
     #[error("all {max} doors are open already; close one first")]
     Full { max: usize },
     #[error("there is no chance to make a link of: {0}")]
@@ -108,13 +100,13 @@ impl<H: Home> Doors<H> {
         let mut doors =
             Self { server, with_link: BTreeMap::new(), look: None, tasks: JoinSet::new(), socket: None };
         if let Some(path) = settings.socket {
-            let listener = bind_socket(&path).and_then(|listener| from_std(listener, &path))?;
+            let listener = bind_socket(&path)?;
             doors.socket = Some(path);
             let server = doors.server.clone();
             doors.tasks.spawn(async move { server.serve_socket(listener).await });
         }
         if let Some((address, may_look)) = settings.look {
-            let (address, listener) = listen(address)?;
+            let (address, listener) = bind_tcp(address)?;
             doors.look = Some(address);
             let server = doors.server.clone();
             doors.tasks.spawn(async move { server.serve_look(listener, move |from| may_look(from)).await });
@@ -168,7 +160,7 @@ impl<H: Home> Doors<H> {
         if self.with_link.len() >= DOORS_MAX {
             return Err(DoorsError::Full { max: DOORS_MAX });
         }
-        let (address, listener) = listen(address)?;
+        let (address, listener) = bind_tcp(address)?;
         let server = self.server.clone();
         let door = self.tasks.spawn(async move { server.serve_link(listener).await });
         self.with_link.insert(address, door);
@@ -197,79 +189,5 @@ fn environment() -> Environment {
             getrandom::fill(&mut chance).expect("it was there when the doors were opened");
             chance
         }),
-    }
-}
-
-fn listen(address: SocketAddr) -> Result<(SocketAddr, tokio::net::TcpListener), DoorsError> {
-    if !is_within_household(address.ip()) {
-        return Err(DoorsError::Public { address });
-    }
-    let open = || {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        Ok((listener.local_addr()?, listener))
-    };
-    open().map_err(|error| DoorsError::Listen { address, error })
-}
-
-/// Loopback, and what is no address on the Internet: RFC 1918, RFC 6598 (tunnels), RFC 3927, RFC 4193, RFC 4291.
-fn is_within_household(ip: IpAddr) -> bool {
-    match ip.to_canonical() {
-        IpAddr::V4(ip) => {
-            let [first, second, ..] = ip.octets();
-            let is_shared = first == 100 && (64..128).contains(&second);
-            ip.is_loopback() || ip.is_private() || ip.is_link_local() || is_shared
-        }
-        IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
-    }
-}
-
-/// A socket that its user alone may use. One that a program left behind when it was killed is removed.
-fn bind_socket(path: &Path) -> Result<UnixListener, DoorsError> {
-    let failed = |error| DoorsError::Socket { path: path.to_owned(), error };
-    let listener = match UnixListener::bind(path) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            if UnixStream::connect(path).is_ok() {
-                return Err(DoorsError::InUse { path: path.to_owned() });
-            }
-            fs::remove_file(path).map_err(failed)?;
-            UnixListener::bind(path).map_err(failed)?
-        }
-        bound => bound.map_err(failed)?,
-    };
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
-    Ok(listener)
-}
-
-fn from_std(listener: UnixListener, path: &Path) -> Result<tokio::net::UnixListener, DoorsError> {
-    let listener = listener.set_nonblocking(true).and_then(|()| tokio::net::UnixListener::from_std(listener));
-    listener.map_err(|error| DoorsError::Socket { path: path.to_owned(), error })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_door_is_where_the_internet_is() {
-        for inside in [
-            "127.0.0.1",
-            "192.168.1.2",
-            "10.0.0.1",
-            "172.16.0.1",
-            "100.64.0.1",
-            "169.254.1.1",
-            "::1",
-            "fd00::1",
-            "fe80::1",
-        ] {
-            assert!(is_within_household(inside.parse().unwrap()), "{inside}");
-        }
-        for outside in
-            ["0.0.0.0", "203.0.113.1", "100.128.0.1", "172.32.0.1", "::", "2001:db8::1", "::ffff:8.8.8.8"]
-        {
-            assert!(!is_within_household(outside.parse().unwrap()), "{outside}");
-        }
     }
 }

@@ -1,6 +1,6 @@
 use crate::{Action, Answer, SettingsAnswer};
 use guestright_overview::{May, Overview, Team};
-use guestright_web::Refusal;
+use guestright_web::{Exposition, Refusal};
 use std::future::Future;
 
 /// What the page needs of a home. It is asked from many connections; a home that is one loop answers by a channel.
@@ -16,6 +16,11 @@ pub trait Home: Send + Sync + 'static {
 
     /// A code's picture, in SVG, by what stands behind `/v1/codes/` in [`Code::image`](crate::Code::image).
     fn code(&self, name: &str) -> impl Future<Output = Option<String>> + Send;
+
+    /// The metrics, in a format that `accept` names. Only the program's user gets them here.
+    fn metrics(&self, _accept: &str) -> impl Future<Output = Result<Exposition, Refusal>> + Send {
+        async { Err(Refusal::Unknown) }
+    }
 
     /// Does something. Whoever asks may.
     fn act(&self, action: Action) -> impl Future<Output = Result<Answer, Refusal>> + Send;

@@ -25,5 +25,5 @@ pub use action::{
 };
 pub use describe::openapi;
 pub use doors::{Doors, DoorsError, MayLook, Settings};
-pub use guestright_web::{Counts, Refusal, Refused, Watch};
+pub use guestright_web::{BindError, Counts, Exposition, Refusal, Refused, Watch};
 pub use home::Home;

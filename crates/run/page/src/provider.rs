@@ -4,7 +4,7 @@ use crate::files::{self, FILES};
 use crate::{Action, Home, describe, plain};
 use bytes::Bytes;
 use guestright_overview::{May, Team};
-use guestright_web::{Accepts, Access, Encoding, File, Provider, Refusal};
+use guestright_web::{Accepts, Access, Encoding, Exposition, File, Provider, Refusal};
 use std::future::Future;
 
 /// Whether the page is written here, because none was built.
@@ -46,6 +46,10 @@ impl<H: Home> Provider for Page<H> {
     fn code(&self, name: &str) -> impl Future<Output = Option<File>> + Send {
         let code = self.0.code(name);
         async { Some(text("image/svg+xml", "code", code.await?)) }
+    }
+
+    async fn metrics(&self, accept: &str) -> Result<Exposition, Refusal> {
+        self.0.metrics(accept).await
     }
 
     async fn act(&self, path: &str, body: Bytes) -> Result<Bytes, Refusal> {

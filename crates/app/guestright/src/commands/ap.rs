@@ -139,6 +139,9 @@ const SETTINGS: &str = r#"A settings file:
   radsec_key = "radsec.key"         # … and its key
   radsec_authority = "radios.pem"   # whoever has a certificate of this authority may ask: make one for this alone
 
+  [metrics]                         # figures for Prometheus (docs/metrics.md); left out: at the socket metrics.sock of the state alone
+  listen = "127.0.0.1:7279"         # this one unless another is named
+
 `guestright ap hostapd` prints what hostapd needs. With [phones] the ports of IKE, 500 and 4500, are among those in [tunnels].
 
 With name = "ap.rivers.example", certificate = "chain.pem" and certificate_key = "key.pem" in [splash] the page and the API

@@ -204,6 +204,8 @@ const SETTINGS: &str = r#"A settings file:
   tunnel_elsewhere = false     # whether it tunnels home from other Wi-Fi than participating too
   [web]                        # the household's page; `guestright home web --enable` opens it for half an hour
   listen = ["127.0.0.1:7277"]  # optional: where it is open always, for whoever has a link of `guestright home web`
+  [metrics]                    # figures for Prometheus (docs/metrics.md); left out: at the socket metrics.sock of the state alone
+  listen = "127.0.0.1:7278"    # optional: this one unless another is named
   [gateway.ikev2]              # optional: built-in IKEv2 clients come in through strongSwan
   profile = "modern"           # or "legacy-paper": IKEv1 and the papers' broken suites besides
   certificate = "gateway.crt"  # optional, with certificate_key: for clients that log in by name and password

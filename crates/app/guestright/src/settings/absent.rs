@@ -1,4 +1,4 @@
-//! Tables of `home.toml` that only programs with a feature read: whoever writes one for a program without it is told so, with
+//! Tables of `home.toml` and `ap.toml` that only programs with a feature read: whoever writes one for a program without it is told so, with
 //! its line. `cargo xtask router` looks whether it is.
 
 use serde::de::Error as _;
@@ -67,6 +67,20 @@ impl<'de> Deserialize<'de> for WebSettings {
     fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
         Err(D::Error::custom(
             "this program was built without the household's page; leave [web] out, or take a build with the feature page",
+        ))
+    }
+}
+
+/// `[metrics]`, where there are none.
+#[cfg(not(feature = "metrics"))]
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) enum MetricsSettings {}
+
+#[cfg(not(feature = "metrics"))]
+impl<'de> Deserialize<'de> for MetricsSettings {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Err(D::Error::custom(
+            "this program was built without metrics; leave [metrics] out, or take a build with the feature metrics",
         ))
     }
 }

@@ -26,6 +26,7 @@ mod gateway;
 mod hostile;
 mod ike;
 mod ingest;
+mod metrics;
 mod mos;
 mod openwrt;
 mod overview;

@@ -15,12 +15,12 @@ const ANSWER_MAX: Duration = Duration::from_secs(20);
 /// An answer of HTTP.
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    head: String,
+    pub(crate) head: String,
     pub(crate) body: String,
 }
 
 impl Answer {
-    fn read(mut stream: impl std::io::Read) -> Self {
+    pub(crate) fn read(mut stream: impl std::io::Read) -> Self {
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
@@ -33,7 +33,7 @@ impl Answer {
     }
 }
 
-fn request(method: &str, path: &str, host: &str, more: &[&str], body: &str) -> String {
+pub(crate) fn request(method: &str, path: &str, host: &str, more: &[&str], body: &str) -> String {
     let more: String = more.iter().map(|line| format!("{line}\r\n")).collect();
     format!(
         "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{more}Content-Length: {}\r\n\r\n{body}",

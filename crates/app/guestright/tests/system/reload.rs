@@ -259,6 +259,11 @@ fn under_systemd_the_journal_gets_a_field_for_each_fact() {
         }
     };
     assert_eq!(value(&entry, "PRIORITY").as_deref(), Some("5"), "{entry}");
+    // The number by which docs/metrics.md knows the end of a session.
+    let kinds =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/metrics.md")).unwrap();
+    let id = kinds.lines().find_map(|line| line.strip_prefix("| `")?.strip_suffix("` | session |"));
+    assert_eq!(value(&entry, "MESSAGE_ID").as_deref(), Some(id.unwrap()), "{entry}");
     assert_eq!(value(&entry, "GUESTRIGHT_REASON").as_deref(), Some("closed"), "{entry}");
     for field in ["STARTED", "ENDED", "TEAM", "CLASS", "BYTES"] {
         assert!(value(&entry, &format!("GUESTRIGHT_{field}")).is_some(), "{field} is not in {entry}");

@@ -23,6 +23,17 @@ pub struct Layers {
     pub owned_table: bool,
 }
 
+/// What of the firewall can be put back, as [`Comparison::mended`] names it.
+pub const MENDED: [&str; 7] = [
+    "routing rules",
+    "a bridge's new port",
+    "the static filter",
+    "the nftables table",
+    "grants that were not ours",
+    "queues",
+    "forwarding",
+];
+
 /// What a comparison with what should be has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
@@ -316,5 +327,19 @@ impl Firewall {
         tree.up()?;
         let leaves: Vec<Leaf> = self.leaves().collect();
         leaves.into_iter().try_for_each(|leaf| tree.add(&mut self.control, leaf))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MENDED;
+
+    #[test]
+    fn whatever_is_put_back_is_on_the_list() {
+        let source = include_str!("layers.rs");
+        let code = source.split("#[cfg(test)]").next().unwrap();
+        let put_back: Vec<_> =
+            code.split(".mended.push(\"").skip(1).map(|after| after.split('"').next().unwrap()).collect();
+        assert_eq!(put_back, MENDED);
     }
 }

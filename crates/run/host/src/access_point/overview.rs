@@ -59,6 +59,11 @@ impl Shown {
         self.refusals.note(None, Why { refused_by, reason, to_do }, now.unix_seconds());
     }
 
+    /// How many got nothing since the start, by reason.
+    pub(super) fn refusals_counted(&self) -> &BTreeMap<RefusedBy, u64> {
+        self.refusals.counted()
+    }
+
     /// A session is over. What of that is a refusal is remembered.
     pub(super) fn note_end(&mut self, session: &SessionStatus, code: Code, now: Time) {
         let (refused_by, reason) = match code {

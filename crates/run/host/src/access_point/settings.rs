@@ -6,6 +6,8 @@ use guestright_error::RunError;
 use guestright_firewall::{self as firewall, Shaping, Tunnels};
 use guestright_roaming::access_point;
 use guestright_roaming::trials::TrialConfig;
+#[cfg(feature = "metrics")]
+use std::net::SocketAddr;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,6 +40,9 @@ pub struct Settings {
     pub splash: Option<splash::Settings>,
     /// Phones that join by 802.1X; without it none do.
     pub phones: Option<phones::Settings>,
+    /// Where monitoring programs fetch metrics, besides the socket beside the state.
+    #[cfg(feature = "metrics")]
+    pub metrics: Option<SocketAddr>,
     /// What the machine is told.
     pub machine: access_point::Config,
 }

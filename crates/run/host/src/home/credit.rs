@@ -41,6 +41,11 @@ impl Keeper {
         self.under_way.clone()
     }
 
+    /// How many writes wait or are under way.
+    pub(super) fn unkept(&self) -> u64 {
+        u64::try_from(self.waiting.len()).unwrap_or(u64::MAX) + u64::from(self.under_way.is_some())
+    }
+
     /// When to try again.
     pub(super) fn timeout(&self) -> Option<Time> {
         self.again_at
@@ -95,6 +100,7 @@ impl Loop {
     /// What was under way was not kept: it is the first to be tried again.
     fn kept(&mut self, error: &StoreError) {
         self.overviews.unkept = Some(error.to_string());
+        self.counts.note_unkept();
         tracing::error!(%error, "accounts could not be kept; nobody is served on credit until they are");
         self.keeper.waiting.extend(self.keeper.under_way.take());
         self.keeper.waiting.rotate_right(1.min(self.keeper.waiting.len()));
@@ -276,7 +282,7 @@ impl Loop {
             "overdrawn": self.server.accounts().map_or(0, |accounts| accounts.overdrawn().0),
             "holds_open": open,
             "refused_to_homes": self.server.hold_refusals(),
-            "unkept": self.keeper.waiting.len() + usize::from(self.keeper.under_way.is_some()),
+            "unkept": self.keeper.unkept(),
         })
     }
 }

@@ -391,6 +391,7 @@ fn rules(settings: &Settings, files: &GatewayFiles, other: &OtherWays) -> firewa
     if rules.resolver.is_none() {
         let address = files.address();
         tracing::warn!(
+            name: "no_other_resolver",
             "members ask {address} for names, and no other resolver is known: set dns_upstream, or let the \
                         resolver on this computer listen there"
         );

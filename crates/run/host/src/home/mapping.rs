@@ -62,10 +62,12 @@ fn describe(event: &Event) -> (Wanted, Value) {
             let (wanted, external, method) = (mapping.wanted, mapping.external, mapping.method);
             tracing::info!(%wanted, %method, "the household's router has mapped a port");
             if let Some(advice) = reach.advice() {
-                tracing::warn!(%wanted, "mapped, but not reachable from the Internet: {advice}");
+                tracing::warn!(name: "mapping_unreachable", %wanted, "mapped, but not reachable from the Internet: {advice}");
             }
             if external.port() != wanted.port {
-                tracing::warn!(%wanted, got = external.port(), "the router has given another port outside: members \
+                tracing::warn!(
+                    name: "another_outside_port",
+                    %wanted, got = external.port(), "the router has given another port outside: members \
                                need it in their configurations (team gateway init --endpoint, --port)");
             }
             let value = json!({ "external": external.to_string(), "method": method.to_string(),

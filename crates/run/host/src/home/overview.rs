@@ -11,7 +11,7 @@ mod stopped;
 use super::Loop;
 use crate::refusals::{Refusals, Why as WhyRefused};
 use gather::{Gather, Named, Slow};
-pub(super) use gather::{LookAtTunnels, Phone};
+pub(super) use gather::{LookAtTunnels, Phone, ask_calls, calls_of};
 use guestright_credit::Account;
 use guestright_error::RunError;
 use guestright_identity::{KeyId, Role};
@@ -128,6 +128,11 @@ impl Overviews {
 
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         self.rounds.poll_timeout()
+    }
+
+    /// How many visitors were turned away since the start, by reason.
+    pub(super) fn refusals_counted(&self) -> &BTreeMap<RefusedBy, u64> {
+        self.refusals.counted()
     }
 
     /// A visitor was turned away by a decision.
@@ -397,7 +402,7 @@ fn why_of(this: &mut Loop, team: TeamId) -> Why {
 }
 
 /// Members that the gateway or the book of phones names.
-fn members(this: &Loop, now: UnixSeconds) -> Vec<Named> {
+pub(super) fn members(this: &Loop, now: UnixSeconds) -> Vec<Named> {
     let key = |text: &str| text.parse::<TeamId>().ok().map(|id| KeyId(id.0));
     let mut members: BTreeMap<KeyId, Named> = BTreeMap::new();
     for (name, id, not_after) in this.gateway.iter().flat_map(super::gateway::Gateway::members_shown) {

@@ -131,7 +131,7 @@ mod with_dns {
                 Ok(_) => {}
                 Err(why) => {
                     if standing.problem.as_deref() != Some(why.as_str()) {
-                        tracing::warn!(name = %settings.name, "the home's name is not put into the DNS: {why}");
+                        tracing::warn!(name: "own_name_unknown", name = %settings.name, "the home's name is not put into the DNS: {why}");
                     }
                     standing.problem = Some(why);
                     // Whatever address comes next is told at once, also the one from before.

@@ -7,7 +7,11 @@ use super::overview::OverviewHandle;
 use crate::interface::own_address;
 use guestright_error::RunError;
 use guestright_overview::{May, Overview, Team};
-use guestright_page::{Action, Answer, Doors, DoorsError, Home, MayLook, Refusal, SettingsAnswer, Watch};
+#[cfg(feature = "metrics")]
+use guestright_page::Exposition;
+use guestright_page::{
+    Action, Answer, BindError, Doors, DoorsError, Home, MayLook, Refusal, SettingsAnswer, Watch,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::future::{Future, ready};
@@ -37,11 +41,16 @@ pub struct Settings {
 }
 
 /// What the page shows.
-struct Household(OverviewHandle);
+#[derive(Debug)]
+pub(super) struct Household {
+    pub(super) overviews: OverviewHandle,
+    #[cfg(feature = "metrics")]
+    pub(super) metrics: Arc<crate::scrape::HomeMetrics>,
+}
 
 impl Home for Household {
     async fn overview(&self, _may: May, why: Option<Team>) -> Result<Overview, Refusal> {
-        let overview = self.0.overview(why).await;
+        let overview = self.overviews.overview(why).await;
         let overview = overview.map_err(|error| Refusal::Away(error.sentence()))?;
         Ok(Overview { may: May::Look, ..overview })
     }
@@ -52,6 +61,11 @@ impl Home for Household {
 
     fn code(&self, _name: &str) -> impl Future<Output = Option<String>> + Send {
         ready(None)
+    }
+
+    #[cfg(feature = "metrics")]
+    async fn metrics(&self, accept: &str) -> Result<Exposition, Refusal> {
+        self.metrics.exposition(accept).await
     }
 
     fn act(&self, _action: Action) -> impl Future<Output = Result<Answer, Refusal>> + Send {
@@ -81,7 +95,7 @@ impl Page {
         settings: &Settings,
         state: &Path,
         gateway: Option<&Gateway>,
-        overviews: OverviewHandle,
+        household: Household,
     ) -> Result<Self, RunError> {
         let members = Arc::<Mutex<BTreeSet<Ipv4Addr>>>::default();
         let look = gateway.map(|gateway| {
@@ -98,7 +112,7 @@ impl Page {
             look,
         };
         let watch = Arc::<Watch>::default();
-        let opened = Doors::open(doors, Household(overviews), Arc::clone(&watch));
+        let opened = Doors::open(doors, household, Arc::clone(&watch));
         let ticking = tokio::spawn(tick(watch)).abort_handle();
         let this = Self { doors: opened.map_err(refused)?, members, ticking };
         this.admit(gateway);
@@ -159,10 +173,9 @@ async fn tick(watch: Arc<Watch>) {
 fn refused(error: DoorsError) -> RunError {
     let (sentence, hint) = (error.to_string(), "say another one: [web] in home.toml, or --at");
     match error {
-        DoorsError::Public { .. } => RunError::config(sentence).with_hint(hint),
-        DoorsError::Listen { .. } => RunError::network(sentence).with_hint(hint),
-        DoorsError::Socket { .. }
-        | DoorsError::InUse { .. }
+        DoorsError::Bind(BindError::Public { .. }) => RunError::config(sentence).with_hint(hint),
+        DoorsError::Bind(BindError::Listen { .. }) => RunError::network(sentence).with_hint(hint),
+        DoorsError::Bind(BindError::Socket { .. } | BindError::InUse { .. })
         | DoorsError::Full { .. }
         | DoorsError::Chance(_) => RunError::network(sentence),
     }

@@ -170,7 +170,7 @@ impl Loop {
         let notice = Notice::of_warrant(renewer.warrant(), now.unix_seconds());
         let step = notice.warning_step();
         if step.is_some() && step != self.renewing.warned {
-            tracing::warn!("{notice}");
+            tracing::warn!(name: "warrant_ends", "{notice}");
         }
         self.renewing.warned = step;
     }

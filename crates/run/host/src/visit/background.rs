@@ -166,7 +166,9 @@ impl<L: Fn() -> Result<Loaded, RunError>> Daemon<L> {
         notify::reloading();
         match (self.load)() {
             Ok(read) => self.read = read,
-            Err(error) => tracing::error!("the settings are as before: {}", error.sentence()),
+            Err(error) => {
+                tracing::error!(name: "settings_as_before", "the settings are as before: {}", error.sentence())
+            }
         }
         notify::notify(notify::READY);
     }

@@ -4,7 +4,8 @@
 
 use guestright_overview::{May, Moment, Overview, Sum, Team};
 use guestright_page::{
-    Action, Answer, Code, Doors, DoorsError, Home, Limits, Refusal, Settings, SettingsAnswer, Watch,
+    Action, Answer, BindError, Code, Doors, DoorsError, Home, Limits, Refusal, Settings, SettingsAnswer,
+    Watch,
 };
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -176,15 +177,15 @@ async fn members_look_by_their_address() {
 async fn a_door_that_cannot_be_opened_says_why() {
     let mut house = open(socket).unwrap();
     let public = house.doors.enable("203.0.113.1:80".parse().unwrap());
-    assert!(matches!(public, Err(DoorsError::Public { .. })), "{public:?}");
+    assert!(matches!(public, Err(DoorsError::Bind(BindError::Public { .. }))), "{public:?}");
     let everywhere = house.doors.enable("0.0.0.0:0".parse().unwrap());
-    assert!(matches!(everywhere, Err(DoorsError::Public { .. })), "{everywhere:?}");
+    assert!(matches!(everywhere, Err(DoorsError::Bind(BindError::Public { .. }))), "{everywhere:?}");
     let foreign = house.doors.enable("10.255.255.1:0".parse().unwrap());
-    assert!(matches!(foreign, Err(DoorsError::Listen { .. })), "{foreign:?}");
+    assert!(matches!(foreign, Err(DoorsError::Bind(BindError::Listen { .. }))), "{foreign:?}");
     let path = house.folder.path().join("page.sock");
     let settings = Settings { socket: Some(path.clone()), ..Settings::default() };
     let again = Doors::open(settings.clone(), Recorded(Arc::default()), Arc::default());
-    assert!(matches!(again, Err(DoorsError::InUse { .. })), "{again:?}");
+    assert!(matches!(again, Err(DoorsError::Bind(BindError::InUse { .. }))), "{again:?}");
     drop(std::os::unix::net::UnixListener::bind(house.folder.path().join("left")).unwrap());
     let left = Settings { socket: Some(house.folder.path().join("left")), ..Settings::default() };
     let reopened = Doors::open(left, Recorded(Arc::default()), Arc::default()).unwrap();

@@ -34,13 +34,13 @@ pub(super) struct Slow {
 
 /// A member, as the gateway's directory and the book of phones name it.
 #[derive(Debug)]
-pub(super) struct Named {
-    pub(super) key: KeyId,
-    pub(super) name: String,
+pub(in super::super) struct Named {
+    pub(in super::super) key: KeyId,
+    pub(in super::super) name: String,
     /// When a certificate of it ends that is in this home.
-    pub(super) not_after: Option<UnixSeconds>,
-    pub(super) has_tunnel: bool,
-    pub(super) phone: Option<Phone>,
+    pub(in super::super) not_after: Option<UnixSeconds>,
+    pub(in super::super) has_tunnel: bool,
+    pub(in super::super) phone: Option<Phone>,
 }
 
 /// A member's phone without an app.
@@ -72,7 +72,7 @@ pub(super) struct Gather {
 }
 
 /// Asks the exchange for its calls, as `home status` does.
-pub(super) fn ask_calls(exchange: &Exchange) -> oneshot::Receiver<Value> {
+pub(in super::super) fn ask_calls(exchange: &Exchange) -> oneshot::Receiver<Value> {
     let (reply, answer) = oneshot::channel();
     // It joins what it knows to what the home sends, which is nothing here.
     let _ = exchange.join(reply).send(json!({}));
@@ -195,7 +195,7 @@ fn devices(member: &Named, slow: &Slow) -> Vec<Device> {
 }
 
 /// What the exchange says of calls, without whom they are between.
-fn calls_of(status: &Value) -> Vec<Call> {
+pub(in super::super) fn calls_of(status: &Value) -> Vec<Call> {
     let calls = status["voice"]["calls"].as_array().into_iter().flatten();
     let call = |call: &Value| {
         serde_json::from_value(json!({

@@ -242,7 +242,7 @@ impl Household {
         }
         let warning = self.warnings(now.unix_seconds()).into_iter().next();
         if let Some(warning) = warning.as_ref().filter(|warning| self.warned.as_ref() != Some(warning)) {
-            tracing::warn!("{warning}");
+            tracing::warn!(name: "phones_warning", "{warning}");
         }
         self.warned = warning;
     }

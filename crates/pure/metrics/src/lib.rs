@@ -1,0 +1,26 @@
+//! What an operator's monitoring reads of a home and of an access point (design note 0015).
+//!
+//! In: what their loops count ([`Buckets`], [`Waits`], [`Carried`]), and what they know when somebody asks ([`HomeFigures`],
+//! [`AccessPointFigures`]). Out: OpenMetrics or Prometheus' older text (`text::write`, with the feature `text`).
+//!
+//! Invariants: no label names a team, a member, a device or an address; the values of every label are a closed list in the code, and
+//! stand in the text from the start on with nothing in them, so that a rate can be taken of the first event. What is counted never
+//! goes back while a program runs. What can be read when somebody asks is not counted before.
+
+mod access_point;
+mod buckets;
+mod carried;
+mod home;
+mod process;
+#[cfg(feature = "text")]
+mod sheet;
+#[cfg(feature = "text")]
+pub mod text;
+mod waits;
+
+pub use access_point::{AccessPointFigures, LayersInForce, SessionEnds};
+pub use buckets::Buckets;
+pub use carried::{Carried, PerClass};
+pub use home::{CreditFigures, Decisions, HomeFigures, Receipts, StoreFigures};
+pub use process::{OwnCertificate, Process};
+pub use waits::Waits;

@@ -4,7 +4,8 @@
 //! `MESSAGE_ID` for its kind, if it is one of [`KINDS`].
 //!
 //! Invariants: a kind keeps its number, whatever becomes of its words. What does not fit a field is cut, so that every entry fits a
-//! datagram. Spans are not looked at: there are none.
+//! datagram. Spans are not looked at: there are none. A journal that stands still costs a program [`PATIENCE`] for an event, which is
+//! lost then.
 
 mod entry;
 mod kinds;
@@ -15,6 +16,7 @@ use entry::Entry;
 use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
@@ -22,6 +24,9 @@ use tracing_subscriber::layer::Context;
 
 /// Where systemd's journal listens.
 pub const SOCKET: &str = "/run/systemd/journal/socket";
+
+/// How long an event waits for the journal, which may have much to read.
+pub const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The way to the journal.
 #[derive(Debug)]
@@ -38,6 +43,7 @@ impl Journal {
     /// Nobody listens there.
     pub fn open(path: &Path, identifier: &str) -> io::Result<Self> {
         let socket = UnixDatagram::unbound()?;
+        socket.set_write_timeout(Some(PATIENCE))?;
         // The journal passes over an empty datagram.
         socket.send_to(&[], path)?;
         Ok(Self { socket, path: path.to_owned(), identifier: identifier.to_owned() })

@@ -152,3 +152,20 @@ fn the_journal_gets_the_number_of_an_event() {
     assert!(named.contains("it ends on Monday"), "{named:?}");
     assert!(!entry().contains("MESSAGE_ID"));
 }
+
+#[test]
+fn a_journal_that_stands_still_stops_no_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    let journal = Journal::open(&path, "guestright").unwrap();
+    // As many datagrams as the kernel keeps for somebody who does not read, and some more.
+    let kept: usize =
+        std::fs::read_to_string("/proc/sys/net/unix/max_dgram_qlen").unwrap().trim().parse().unwrap();
+    tracing::subscriber::with_default(tracing_subscriber::registry().with(journal), || {
+        (0..kept + 10).for_each(|number| tracing::info!(number, "session"));
+    });
+    socket.set_nonblocking(true).unwrap();
+    let arrived = std::iter::from_fn(|| socket.recv(&mut [0; 1_024]).ok()).count();
+    assert!((1..kept + 10).contains(&arrived), "{arrived} of {kept}");
+}

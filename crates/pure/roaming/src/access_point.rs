@@ -615,6 +615,20 @@ impl AccessPoint {
         self.is_stopping = true;
     }
 
+    /// The household ends the sessions at this address, those of its tunnels too, and their visitors are told so. Whoever had one
+    /// may ask for another. Says how many there were.
+    pub fn end(&mut self, ip: Ipv4Addr, now: Time) -> usize {
+        let here: Vec<_> = self.sessions.addresses().into_iter().filter(|address| address.ip == ip).collect();
+        for address in &here {
+            if let Some(session) = self.sessions.get_mut(*address) {
+                session.was_ended = true;
+            }
+            self.close(*address, Code::Closed, now);
+        }
+        self.flush(now);
+        here.len()
+    }
+
     /// The next bytes to send.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         self.output.poll_transmit()
@@ -1297,6 +1311,9 @@ impl AccessPoint {
                 format!(
                     "all places are taken, and yours went to somebody whom this household owes more; {signed} are signed for"
                 )
+            }
+            Code::Closed if session.was_ended => {
+                format!("this household has ended your session; {signed} are signed for")
             }
             Code::Malformed
             | Code::Certificate

@@ -140,6 +140,8 @@ struct Leaving {
     until: Time,
     retry_at: Time,
     paid: bool,
+    /// Whether the visitor wants to, and not the access point.
+    is_own: bool,
 }
 
 /// A claim that is too high is compared with the meter again after so long: bytes that wait in the access point's queue are
@@ -273,6 +275,7 @@ impl Visitor {
                 until: now + self.config.leave_max,
                 retry_at: now + self.config.retry_after,
                 paid: false,
+                is_own: true,
             });
             self.send_goodbye();
         }
@@ -345,7 +348,8 @@ impl Visitor {
         if last {
             // The receipt may get lost: who is asked again signs again, until the access point says that it is done.
             self.asking = None;
-            self.leaving = Some(Leaving { until, retry_at: until, paid: true });
+            let is_own = self.leaving.as_ref().is_some_and(|leaving| leaving.is_own);
+            self.leaving = Some(Leaving { until, retry_at: until, paid: true, is_own });
         }
     }
 
@@ -591,8 +595,9 @@ impl Visitor {
 
     fn handle_error(&mut self, code: Code, reason: String) {
         if let Some(leaving) = &self.leaving {
-            let paid = leaving.paid;
+            let (paid, is_own) = (leaving.paid, leaving.is_own);
             return match code {
+                Code::Closed if !is_own => self.end(code, reason),
                 Code::Closed | Code::NoSession if paid => self.end(Code::Closed, "left and paid"),
                 Code::Closed | Code::NoSession => self.end(Code::Closed, "left; everything was paid already"),
                 Code::Unpaid | Code::Refused => self.end(code, reason),

@@ -1,5 +1,6 @@
 //! The loop around the access point's machine.
 
+mod ending;
 mod guard;
 mod home_contact;
 mod inbox;
@@ -740,7 +741,10 @@ impl Loop {
                 "allowance": self.allowance.map(|used| json!({ "used": used.0, "home_contacts": self.home_contacts })),
             }),
             "stop" => json!({ "stopping": true }),
-            _ => json!({ "error": "the questions are: status, export, reload, stop" }),
+            _ => match question.split_once(' ') {
+                Some(("end", address)) => ending::answer(self, address),
+                _ => json!({ "error": "the questions are: status, end ADDRESS, export, reload, stop" }),
+            },
         }
     }
 

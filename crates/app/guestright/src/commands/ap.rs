@@ -17,6 +17,7 @@ use guestright_host::access_point::{self, firewall_state, socket};
 use guestright_privileges::Needs;
 use guestright_units::Bytes;
 use hostapd::Hostapd;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -48,10 +49,25 @@ pub(crate) struct Ap {
 #[derive(Debug, clap::Subcommand)]
 enum ApCommand {
     Status(Status),
+    End(End),
     Reload(Reload),
     Hostapd(Hostapd),
     Announce(Announce),
     Off(Off),
+}
+
+/// End a guest's session; it may ask for another at once
+///
+/// It is told so, and signs for what it had. To keep a team out, see `guestright home block`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  guestright ap end 10.77.0.12 --config ap.toml")]
+struct End {
+    /// The guest's address, as `guestright ap status` shows it
+    address: Ipv4Addr,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Show who is served, how well, and what was signed for
@@ -181,6 +197,17 @@ impl Ap {
             Some(ApCommand::Status(Status { json })) => {
                 let status = ask(source.file(), &state, "status")?;
                 if json { Ok(writeln!(out, "{status}")?) } else { print_status(&status, out) }
+            }
+            Some(ApCommand::End(End { address, json })) => {
+                let answer = ask(source.file(), &state, &format!("end {address}"))?;
+                if let Some(error) = answer["error"].as_str() {
+                    return Err(Failure::user(anyhow!("{error}")));
+                }
+                if json {
+                    return Ok(writeln!(out, "{answer}")?);
+                }
+                let sessions = if answer["ended"] == 1 { "the session" } else { "all sessions" };
+                Ok(writeln!(out, "ended {sessions} at {address}")?)
             }
             Some(ApCommand::Reload(Reload { json })) => {
                 let answer = ask(source.file(), &state, "reload")?;

@@ -392,3 +392,32 @@ fn no_receipt_is_lost_when_home_or_access_point_is_killed() {
     assert_eq!(why["team"], team.as_str());
     assert!(!why["reason"].as_str().unwrap().is_empty(), "{why}");
 }
+
+#[test]
+fn the_household_ends_a_guests_session_which_may_come_again() {
+    if !inside("accesspoint::the_household_ends_a_guests_session_which_may_come_again") {
+        return;
+    }
+    let town = Town::build(Rules::default());
+    town.serve_tcp("net", crate::town::WEB, &crate::town::services::AccessLog::default());
+    let (_home, _ap) = town.open();
+    let (mut visit, _) = town.arrive("member", "guests", "member");
+    assert_eq!(town.download("member", 500_000).unwrap(), 500_000);
+    let end = |address: &str| town.run(&["ap", "end", address, "--config", "house/ap.toml"]);
+    let nobody = end("10.11.0.99");
+    assert!(!nobody.status.success());
+    let error = String::from_utf8_lossy(&nobody.stderr).into_owned();
+    assert!(error.contains("nobody at 10.11.0.99 has a session"), "{error}");
+    let address = town.address_of("member");
+    assert_eq!(succeeded(&end(&address)), format!("ended the session at {address}\n"));
+    let ended = visit.hear("to be told", |event| event["event"] == "ended");
+    assert!(
+        ended["reason"].as_str().unwrap().starts_with("this household has ended your session"),
+        "{ended}"
+    );
+    visit.wait();
+    town.until_status("the session to be gone", |status| status["sessions"].as_array().unwrap().is_empty());
+    assert!(!town.is_online("member"));
+    let (_again, _) = town.arrive("member", "guests", "member");
+    assert!(town.is_online("member"));
+}

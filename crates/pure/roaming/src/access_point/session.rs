@@ -63,6 +63,8 @@ pub(super) struct Session {
     pub(super) line_lost: bool,
     /// Whether it ends because somebody of a better class came.
     pub(super) gave_way: bool,
+    /// Whether it ends because the household wants it to.
+    pub(super) was_ended: bool,
     /// Whether it signs receipts that name holds.
     pub(super) holds: bool,
     /// How much more it may take; nothing: as much as there is.
@@ -157,6 +159,7 @@ impl Session {
             owed: false,
             line_lost: false,
             gave_way: false,
+            was_ended: false,
             holds: false,
             budget: None,
             chain: None,

@@ -580,3 +580,21 @@ fn who_signs_for_all_gets_no_less_in_advance_the_next_time() {
     let windows: Vec<_> = world.houses[0].ap.open().map(|gate| gate.window).collect();
     assert_eq!(windows, [config.window.first]);
 }
+
+#[test]
+fn the_household_ends_one_session_and_its_visitor_is_told_so_and_has_signed() {
+    let mut world = World::new(36, 2, Link::GOOD);
+    let (guest, other) = (world.visit(1, 0, Bundle::default()), world.visit(1, 0, Bundle::default()));
+    world.run_for(Micros::from_seconds(20));
+    let (address, now) = (world.guests[guest].address, world.now);
+    assert_eq!(world.houses[0].ap.end(address.ip, now), 1);
+    world.drain();
+    world.run_for(Micros::from_seconds(5));
+    let (code, reason) = world.guests[guest].ended().expect("it is told so");
+    assert_eq!(code, Code::Closed);
+    assert!(reason.starts_with("this household has ended your session"), "{reason}");
+    assert!(world.guests[guest].carried > Bytes(0));
+    assert_eq!(world.guests[guest].signed(), world.guests[guest].carried);
+    assert_eq!(world.guests[other].ended(), None);
+    assert_eq!(world.houses[0].ap.end(address.ip, world.now), 0, "there is nobody any more");
+}

@@ -323,6 +323,8 @@ fn forward(settings: &Settings, marks: Marks) -> String {
 		ct state related goto upload_of_flow
 		# These would leave with the visitor's own address: only flows are translated.
 		ct state invalid counter name \"invalid\" drop
+		# What the gates let through is tracked: this has its mark from somebody else's rule.
+		ct state untracked counter name \"not_granted\" drop
 		ct state new add @flowing {{ ip saddr ct count over {flows} }} counter name \"flood\" drop
 		goto upload_of_flow
 	}}

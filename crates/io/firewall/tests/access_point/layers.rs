@@ -223,6 +223,42 @@ fn while_the_table_comes_and_goes_nothing_of_a_stranger_passes() {
     assert!(stranger.go() > 10_000);
 }
 
+/// A rule of the household's may set any bits of a mark, ours among them; a program for tunnels sets these.
+#[test]
+fn a_rule_that_sets_our_mark_on_everything_opens_nothing() {
+    let Some(testbed) =
+        Testbed::inside("layers::a_rule_that_sets_our_mark_on_everything_opens_nothing", true)
+    else {
+        return;
+    };
+    let mut firewall = testbed.up();
+    testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
+    let _server = testbed.echo("net", SERVER);
+    let client = testbed.udp("w1", &format!("{W1}:5000"));
+    assert_online(&client, "from the start");
+    testbed.nft(
+        "ap",
+        "table ip others {
+ chain marks { type filter hook prerouting priority mangle; iifname visitors meta mark set 0x6d6f6c65; }
+}
+",
+    );
+    let judge = testbed.udp("net", "203.0.113.2:7999");
+    // A stranger by its own address, and by that of the guest.
+    testbed.world.run("w2", "ip", &["address", "add", &format!("{W1}/32"), "dev", "eth0"]).unwrap();
+    for own in [W2, W1] {
+        let stranger = testbed.udp("w2", &format!("{own}:5000"));
+        for _ in 0..100 {
+            let _ = stranger.send_to(b"stranger", "203.0.113.2:7999");
+        }
+    }
+    testbed.world.run("w2", "ip", &["address", "del", &format!("{W1}/32"), "dev", "eth0"]).unwrap();
+    until("the guest to be served as before", || is_online(&client));
+    judge.set_nonblocking(true).unwrap();
+    assert!(judge.recv(&mut [0; 10]).is_err(), "a stranger's packet has passed");
+    testbed.on("ap", || firewall.down()).unwrap();
+}
+
 #[test]
 fn what_somebody_removes_is_put_back_and_nothing_opens_meanwhile() {
     let name = "layers::what_somebody_removes_is_put_back_and_nothing_opens_meanwhile";

@@ -40,7 +40,7 @@ pub struct AccessPointFigures {
     /// What may still be given away while the home does not answer, and how much that is in a day.
     pub away_left: u64,
     pub away_max: u64,
-    /// What tunnels without a session have had this hour, where any may.
+    /// What tunnels without a session have had since the firewall was set up, where any may.
     pub tunnels_used: Option<u64>,
 }
 

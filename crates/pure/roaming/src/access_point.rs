@@ -946,8 +946,8 @@ impl AccessPoint {
             session.filter(|session| question.nonce.is_some() && now < session.decided_until)
         {
             // Showing receipts can only help, as long as a decision holds: a CONN may be anybody's.
+            until = if grant.is_some() { until.max(session.decided_until) } else { session.decided_until };
             grant = grant.max(Some(session.class));
-            until = until.max(session.decided_until);
         }
         match (grant, session.map(Session::is_closing)) {
             (_, Some(true)) => {} // Too late for this session.
@@ -1425,7 +1425,12 @@ impl AccessPoint {
         } else {
             (session.more.low, session.more.not_before) = (Bytes(u64::MAX), until);
             session.more.reason = Some(reason);
-            if session.is_used_up() && session.stage == Stage::Open {
+            let is_withdrawn = volume.is_some();
+            let is_over = is_withdrawn || session.is_used_up();
+            if is_withdrawn {
+                self.away.answered(&session.certificate, None, now);
+            }
+            if is_over && session.stage == Stage::Open {
                 self.close(address, Code::Refused, now);
             }
         }

@@ -365,7 +365,7 @@ impl TeamServer {
                 let question = Question { peer, reference, consumer, request, holds };
                 let is_over = session.is_some() && request == Bytes(0);
                 if self.blocked.contains(&consumer) && !is_over {
-                    return self.turn_away(&question);
+                    return self.turn_away(&question, session.is_some());
                 }
                 match session {
                     Some(session) if self.credit.is_some() => {
@@ -572,9 +572,15 @@ impl TeamServer {
     }
 
     /// The household serves members of these teams no more, whatever is owed, and of all others again. Sessions that are open
-    /// end with their access point's next question. The own team is served in any case.
+    /// end with their access point's next question, which comes when half of what they may have is used. The own team is
+    /// served in any case.
     pub fn block(&mut self, teams: impl IntoIterator<Item = TeamId>) {
         self.blocked = teams.into_iter().filter(|team| *team != self.team).collect();
+    }
+
+    /// Whether the household serves this team no more.
+    pub fn is_blocked(&self, team: TeamId) -> bool {
+        self.blocked.contains(&team)
     }
 
     /// The next message to send.

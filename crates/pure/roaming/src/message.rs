@@ -98,7 +98,8 @@ pub enum Message {
         reference: Reference,
         /// The class, or nothing if service is refused.
         grant: Option<ServiceClass>,
-        /// How much more may be carried; nothing: as much as there is.
+        /// How much more may be carried; nothing: as much as there is. Without a class, in a session: what was granted before is
+        /// withdrawn.
         volume: Option<Volume>,
         /// Where the team's home awaits other homes.
         home: Option<Address>,

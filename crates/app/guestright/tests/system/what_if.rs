@@ -142,7 +142,8 @@ fn who_is_blocked_is_told_so_over_a_restart_until_it_is_not() {
         succeeded(&town.run(&[&["home"], arguments, &["--config", "house/home.toml"]].concat()))
     };
     assert_eq!(block(&["block"]), "nobody is blocked\n");
-    let done = format!("team {} is served no more; what is open ends within five minutes\n", &team[..8]);
+    let done =
+        format!("team {} is served no more; to end an open session at once: guestright ap end\n", &team[..8]);
     assert_eq!(block(&["block", &team]), done);
     assert_eq!(block(&["block", &team]), format!("team {} was blocked already\n", &team[..8]));
     let refused = || {

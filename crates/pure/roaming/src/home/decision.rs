@@ -2,7 +2,7 @@
 
 use super::admission::Quota;
 use super::{Event, InStore, TeamServer, Token, Waiting};
-use crate::message::{Code, Message, Reference, TeamDecision, Update};
+use crate::message::{Code, Message, Reference, TeamDecision, Update, Volume};
 use guestright_identity::{Certificate, IdentityError, Role};
 use guestright_radius::relay::{Answer, Question as EapQuestion, Sentence, What};
 use guestright_receipt::{Bundle, Receipt, ReceiptError, Verified};
@@ -74,11 +74,11 @@ impl TeamServer {
         self.store(verified, Waiting::Decide(question), rng, now);
     }
 
-    /// The household serves this team no more.
-    pub(super) fn turn_away(&mut self, question: &Question) {
+    /// The household serves this team no more. What it was granted in a session is withdrawn.
+    pub(super) fn turn_away(&mut self, question: &Question, in_session: bool) {
         *self.refusals.entry("blocked").or_default() += 1;
         let reason = BLOCKED.to_owned();
-        if question.request > Bytes(0) {
+        if question.request > Bytes(0) && !in_session {
             let consumer = question.consumer;
             self.push_event(Event::Begun { consumer, is_let_in: false, reason: reason.clone() });
         }
@@ -88,7 +88,7 @@ impl TeamServer {
             ind: None,
             valid_for: BLOCKED_SECONDS,
             reason,
-            volume: None,
+            volume: in_session.then(Volume::default),
             home: None,
         };
         self.send(question.peer, &no);
@@ -265,6 +265,10 @@ impl TeamServer {
     }
 
     fn decide(&mut self, question: &Question, rng: &mut impl CryptoRng, now: Time) {
+        // It may have been blocked while the store was at work.
+        if self.blocked.contains(&question.consumer) {
+            return self.turn_away(question, false);
+        }
         let Question { peer, reference, consumer, request, .. } = *question;
         let request = Request { provider: self.team, consumer, bytes: request };
         let Weighed { decision, grant, valid_for } = self.weigh(request, rng, now);

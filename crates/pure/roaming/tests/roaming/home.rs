@@ -417,3 +417,21 @@ fn a_phone_of_a_blocked_team_does_not_join_whatever_its_home_says() {
         assert_eq!(decision.reason.contains("does not serve your team"), !granted, "{}", decision.reason);
     }
 }
+
+#[test]
+fn a_guest_that_is_blocked_does_not_stay_by_asking_again_and_again() {
+    let config = Config { stranger_seconds: 300, ..Config::default() };
+    let mut world = World::with(49, 3, Link::GOOD, &Default::default(), &config);
+    let guest = world.visit(1, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(1));
+    assert_eq!(world.houses[0].opened(), 1);
+    let team = world.houses[1].id();
+    world.houses[0].home.block([team]);
+    for _ in 0..16 {
+        let something_new = world.took(2, 1, 1_000);
+        world.show(guest, something_new);
+        world.run_for(Micros::from_seconds(20));
+    }
+    let (code, _) = world.guests[guest].ended().expect("a no makes no decision last longer");
+    assert_eq!(code, Code::Refused);
+}

@@ -31,7 +31,8 @@ impl Blocked {
     /// Reads the list of the home with this state directory.
     ///
     /// # Errors
-    /// It is there and cannot be read. Nobody is served then: it says who is not to be.
+    /// It is there and cannot be read. The home does not start then, for it says who is not to be served; access points serve by
+    /// what they knew before, as while their home is away.
     pub(super) fn open(state: &Path) -> Result<Self, RunError> {
         let file = state.join("blocked.json");
         let text = match std::fs::read_to_string(&file) {

@@ -388,6 +388,11 @@ fn why_of(this: &mut Loop, team: TeamId) -> Why {
         None => explanation.lines(name),
     };
     let mut why = Why::of(&explanation, REQUEST, lines.iter().map(String::as_str));
+    if this.server.is_blocked(team) {
+        (why.class, why.ind) = (None, None);
+        why.reason = Sentence::shortened("Refused: the household has blocked this team.");
+        return why;
+    }
     // With credit it is not the ratio that decides, and the class rises with what is reserved.
     if let Some((class, reason)) = would_begin {
         why.class = class.map(Class::from);

@@ -24,6 +24,10 @@ pub(super) fn why(this: &mut Loop, beginning: &str) -> Value {
         Ok(team) => team,
         Err(error) => return json!({ "error": error }),
     };
+    if this.server.is_blocked(team) {
+        return json!({ "team": team.to_string(), "reason": "the household has blocked this team",
+            "lines": ["The household serves this team no more: guestright home unblock."] });
+    }
     let explanation = this.server.explain(team, Bytes(1_000_000), &mut this.rng);
     let own = this.team;
     let name = |team: TeamId| if team == own { "our team".to_owned() } else { team.short() };

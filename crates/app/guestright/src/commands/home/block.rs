@@ -8,8 +8,9 @@ use serde_json::Value;
 
 /// Serve members of a team no more, whatever is owed to it; without a team: show who is blocked
 ///
-/// A session that is open ends within five minutes, with a sentence. What the team has had stays owed, and it stays so over a restart. A team
-/// can be left for a new one, which is served out of what is given away to everybody, as all new ones are.
+/// A session that is open ends when half of what was set aside for it is used, under a policy of the papers within five minutes; `guestright ap end`
+/// ends one at once. What the team has had stays owed, and the block stays over a restart. A team can be left for a new one, which is served out of
+/// what is given away to everybody, as all new ones are.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright home block 3f1c08aa --config home.toml
@@ -44,7 +45,7 @@ impl Block {
         print(
             answer,
             self.json,
-            ["is served no more; what is open ends within five minutes", "was blocked already"],
+            ["is served no more; to end an open session at once: guestright ap end", "was blocked already"],
             out,
         )
     }

@@ -4,7 +4,7 @@ use super::{PATIENCE, Town, until_within};
 use guestright_netns::World;
 use rustix::net::{AddressFamily, SocketType, ipproto, socket};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -32,7 +32,7 @@ impl AccessLog {
         self.visits.lock().unwrap().clone()
     }
 
-    /// How many connections were ended from outside while something was being sent.
+    /// How many connections were ended from outside.
     pub(crate) fn cut(&self) -> u32 {
         self.cut.load(Ordering::Acquire)
     }
@@ -163,14 +163,21 @@ pub(crate) fn download_some(bytes: usize, patience: Duration) -> usize {
 }
 
 /// # Errors
-/// The client was cut off in the middle.
+/// The client was cut off: before it had asked, while it was sent something, or before all of that was there.
 fn send_what_is_asked_for(mut stream: TcpStream) -> std::io::Result<()> {
+    let is_cut = |error: &std::io::Error| error.kind() == ErrorKind::ConnectionReset;
     let mut asked = [0; 8];
-    if stream.set_read_timeout(Some(PATIENCE)).is_ok() && stream.read_exact(&mut asked).is_ok() {
-        let count = usize::try_from(u64::from_be_bytes(asked)).unwrap_or(usize::MAX).min(100_000_000);
-        stream.write_all(&vec![7; count])?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    match stream.read_exact(&mut asked) {
+        Err(error) if is_cut(&error) => return Err(error),
+        Err(_asked_for_nothing) => return Ok(()),
+        Ok(()) => {}
     }
-    Ok(())
+    let count = usize::try_from(u64::from_be_bytes(asked)).unwrap_or(usize::MAX).min(100_000_000);
+    stream.write_all(&vec![7; count])?;
+    // What was written may wait in the kernel still, which says nothing of it to who has closed.
+    stream.shutdown(Shutdown::Write)?;
+    stream.read(&mut asked).map(drop).or_else(|error| if is_cut(&error) { Err(error) } else { Ok(()) })
 }
 
 /// Connects to the Internet's web server and asks for so many bytes, of which it sends a hundred million at most.

@@ -99,16 +99,21 @@ impl Joined {
     /// Waits until what was counted is signed for, but for the last few packets, and compares everybody's counts. Returns the
     /// household's.
     fn until_signed(&self, least: u64) -> u64 {
-        until("the home to sign", || {
+        // All at one moment: what is under way still would be in one count and not yet in another.
+        let mut seen = None;
+        until("the home to sign, and everything to rest", || {
             let session = self.session();
             let [counted, signed] =
                 ["counted", "signed"].map(|key| session[key].as_u64().unwrap_or_default());
-            signed >= least && are_alike(counted, signed)
+            let signing = self.signing();
+            let judged = [&*guest_of(AT), "net"].map(|host| self.judged(host));
+            let rests = self.session()["counted"] == session["counted"] && self.signing() == signing;
+            seen = Some((session, signing, judged));
+            signed >= least && are_alike(counted, signed) && rests
         });
+        let (session, signing, [phone, internet]) = seen.unwrap();
         let bytes = |value: &Value, key: &str| value[key].as_u64().unwrap();
-        let (session, signing) = (self.session(), self.signing());
         let (household, home) = (bytes(&session, "counted"), bytes(&signing, "counted"));
-        let [phone, internet] = [&*guest_of(AT), "net"].map(|host| self.judged(host));
         println!(
             "the household says {session}\nthe home says {signing}\nthe phone has seen {phone}, the Internet {internet}"
         );

@@ -5,7 +5,9 @@ mod home;
 
 use crate::sheet::{Sheet, bytes, plain, seconds};
 use crate::{AccessPointFigures, HomeFigures, OwnCertificate, Process};
+use guestright_overview::RefusedBy;
 use prometheus_client::encoding::{prometheus_text, text};
+use std::collections::BTreeMap;
 
 /// How the text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +91,25 @@ fn put_program(sheet: &mut Sheet, version: &'static str, process: &Process, cert
         process.descriptors_max,
     );
     sheet.float(seconds("process_start_time", "When this program started, since 1970"), process.started);
+}
+
+/// Whom and what both programs have refused.
+fn put_refusals(
+    sheet: &mut Sheet,
+    guests: &BTreeMap<RefusedBy, u64>,
+    messages: &BTreeMap<&'static str, u64>,
+) {
+    let refused = |by: RefusedBy| (by.name(), guests.get(&by).copied().unwrap_or_default());
+    sheet.counters(
+        plain("guestright_refusals", "Guests who were not served, or not any longer, by reason"),
+        "reason",
+        RefusedBy::ALL.map(refused),
+    );
+    sheet.counters(
+        plain("guestright_messages_refused", "Messages that were refused, by kind"),
+        "kind",
+        messages.iter().map(|(kind, count)| (*kind, *count)),
+    );
 }
 
 #[cfg(test)]

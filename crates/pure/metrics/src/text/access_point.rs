@@ -1,9 +1,8 @@
 //! The names of an access point's metrics.
 
-use super::put_program;
+use super::{put_program, put_refusals};
 use crate::AccessPointFigures;
 use crate::sheet::{Sheet, bytes, classes, plain, seconds};
-use guestright_overview::RefusedBy;
 
 pub(super) fn put(sheet: &mut Sheet, it: &AccessPointFigures) {
     put_program(sheet, it.version, &it.process, &it.certificate);
@@ -13,7 +12,7 @@ pub(super) fn put(sheet: &mut Sheet, it: &AccessPointFigures) {
     );
     put_guests(sheet, it);
     put_sessions(sheet, it);
-    put_refusals(sheet, it);
+    put_refusals(sheet, &it.refused, &it.messages_refused);
     put_firewall(sheet, it);
     sheet.counter(plain("guestright_receipts_accepted", "Receipts of guests that were good"), it.receipts);
     sheet.gauge(
@@ -83,20 +82,6 @@ fn put_sessions(sheet: &mut Sheet, it: &AccessPointFigures) {
         bytes("guestright_signed", "Bytes of guests that they have signed for, by class"),
         "class",
         classes(&it.signed),
-    );
-}
-
-fn put_refusals(sheet: &mut Sheet, it: &AccessPointFigures) {
-    let refused = |by: RefusedBy| (by.name(), it.refused.get(&by).copied().unwrap_or_default());
-    sheet.counters(
-        plain("guestright_refusals", "Guests who were not served, or not any longer, by reason"),
-        "reason",
-        RefusedBy::ALL.map(refused),
-    );
-    sheet.counters(
-        plain("guestright_messages_refused", "Messages that were refused, by kind"),
-        "kind",
-        it.messages_refused.iter().map(|(kind, count)| (*kind, *count)),
     );
 }
 

@@ -1,9 +1,8 @@
 //! The names of a home's metrics.
 
-use super::put_program;
+use super::{put_program, put_refusals};
 use crate::sheet::{Sheet, bytes, plain, seconds};
 use crate::{HomeFigures, StoreFigures};
-use guestright_overview::RefusedBy;
 use guestright_units::UnixSeconds;
 
 pub(super) fn put(sheet: &mut Sheet, it: &HomeFigures) {
@@ -48,17 +47,7 @@ fn put_decisions(sheet: &mut Sheet, it: &HomeFigures) {
             decided_in,
         );
     }
-    let refused = |by: RefusedBy| (by.name(), it.refused.get(&by).copied().unwrap_or_default());
-    sheet.counters(
-        plain("guestright_refusals", "Guests who were not served, or not any longer, by reason"),
-        "reason",
-        RefusedBy::ALL.map(refused),
-    );
-    sheet.counters(
-        plain("guestright_messages_refused", "Messages that were refused, by kind"),
-        "kind",
-        it.messages_refused.iter().map(|(kind, count)| (*kind, *count)),
-    );
+    put_refusals(sheet, &it.refused, &it.messages_refused);
     sheet.counters(
         plain("guestright_sessions_ended", "Sessions that are over, by how they ended"),
         "end",

@@ -1,8 +1,6 @@
 use super::*;
 use crate::{Buckets, CreditFigures, StoreFigures};
-use guestright_overview::RefusedBy;
 use guestright_units::{Micros, UnixSeconds};
-use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 

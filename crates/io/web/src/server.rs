@@ -21,7 +21,7 @@ use std::io::{self, Write};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::task::JoinSet;
@@ -89,6 +89,23 @@ pub struct Environment {
     pub now: Box<dyn Fn() -> Time + Send + Sync>,
     /// Chance that nobody can guess.
     pub chance: Box<dyn Fn() -> [u8; TOKEN_BYTES] + Send + Sync>,
+}
+
+impl Environment {
+    /// The computer's own clock and chance.
+    pub fn of_this_computer() -> Self {
+        let started = Instant::now();
+        Self {
+            now: Box::new(move || {
+                Time(0) + Micros(u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX))
+            }),
+            chance: Box::new(|| {
+                let mut chance = [0; TOKEN_BYTES];
+                getrandom::fill(&mut chance).expect("the program's keys and names come from there too");
+                chance
+            }),
+        }
+    }
 }
 
 impl fmt::Debug for Environment {

@@ -2,13 +2,11 @@
 
 use crate::Home;
 use crate::provider::{IS_PLAIN, Page};
-use guestright_units::{Micros, Time};
 use guestright_web::{BindError, Config, Counts, Environment, Server, Watch, bind_socket, bind_tcp};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 use std::{fmt, fs};
 use thiserror::Error;
 use tokio::task::{AbortHandle, JoinSet};
@@ -96,7 +94,7 @@ impl<H: Home> Doors<H> {
     pub fn open(settings: Settings, home: H, watch: Arc<Watch>) -> Result<Self, DoorsError> {
         getrandom::fill(&mut [0; 16]).map_err(DoorsError::Chance)?;
         let config = Config { has_sign_in_form: IS_PLAIN, ..Config::default() };
-        let server = Server::new(Page(home), watch, config, environment());
+        let server = Server::new(Page(home), watch, config, Environment::of_this_computer());
         let mut doors =
             Self { server, with_link: BTreeMap::new(), look: None, tasks: JoinSet::new(), socket: None };
         if let Some(path) = settings.socket {
@@ -175,19 +173,5 @@ impl<H> Drop for Doors<H> {
         {
             tracing::debug!(%error, path = %path.display(), "the page's socket stays");
         }
-    }
-}
-
-fn environment() -> Environment {
-    let started = Instant::now();
-    Environment {
-        now: Box::new(move || {
-            Time(0) + Micros(u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX))
-        }),
-        chance: Box::new(|| {
-            let mut chance = [0; 16];
-            getrandom::fill(&mut chance).expect("it was there when the doors were opened");
-            chance
-        }),
     }
 }

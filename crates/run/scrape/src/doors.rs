@@ -2,13 +2,11 @@
 
 use crate::metrics::Shared;
 use crate::{Metrics, Source};
-use guestright_units::{Micros, Time};
 use guestright_web::{BindError, Config, Environment, Server, Watch, bind_socket, bind_tcp};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 use thiserror::Error;
 use tokio::task::JoinSet;
 
@@ -58,7 +56,12 @@ impl Doors {
         let Settings { socket, listen, may_enter } = settings;
         let port = listen.map(bind_tcp).transpose()?;
         let at_socket = bind_socket(&socket)?;
-        let server = Server::new(Shared(metrics), Arc::<Watch>::default(), Config::default(), environment());
+        let server = Server::new(
+            Shared(metrics),
+            Arc::<Watch>::default(),
+            Config::default(),
+            Environment::of_this_computer(),
+        );
         let mut doors = Self { tasks: JoinSet::new(), listen: None, socket };
         let local = server.clone();
         doors.tasks.spawn(async move { local.serve_metrics_socket(at_socket).await });
@@ -87,20 +90,5 @@ impl Drop for Doors {
         if let Err(error) = std::fs::remove_file(&self.socket) {
             tracing::debug!(%error, path = %self.socket.display(), "the metrics' socket stays");
         }
-    }
-}
-
-fn environment() -> Environment {
-    let started = Instant::now();
-    Environment {
-        now: Box::new(move || {
-            Time(0) + Micros(u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX))
-        }),
-        // For links, of which these doors make none.
-        chance: Box::new(|| {
-            let mut chance = [0; 16];
-            getrandom::fill(&mut chance).expect("keys were made with it");
-            chance
-        }),
     }
 }

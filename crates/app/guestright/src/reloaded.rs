@@ -1,4 +1,4 @@
-//! What a program says that was asked to read its settings again, or to stop.
+//! What a running program says that was asked for something: to read its settings again, to stop, or something else.
 
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
@@ -31,6 +31,17 @@ pub(crate) fn print(answer: &Value, out: &mut Output) -> Outcome {
         writeln!(out, "in force only after a restart: {waiting}")?;
     }
     Ok(())
+}
+
+/// Whether it did what it was asked for.
+///
+/// # Errors
+/// It says why not, to the person who asked.
+pub(crate) fn accepted(answer: &Value) -> Outcome {
+    match answer["error"].as_str() {
+        Some(error) => Err(Failure::user(anyhow!("{error}"))),
+        None => Ok(()),
+    }
 }
 
 /// Says what was done: in a word for programs, in a sentence for people.

@@ -200,9 +200,7 @@ impl Ap {
             }
             Some(ApCommand::End(End { address, json })) => {
                 let answer = ask(source.file(), &state, &format!("end {address}"))?;
-                if let Some(error) = answer["error"].as_str() {
-                    return Err(Failure::user(anyhow!("{error}")));
-                }
+                reloaded::accepted(&answer)?;
                 if json {
                     return Ok(writeln!(out, "{answer}")?);
                 }

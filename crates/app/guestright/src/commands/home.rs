@@ -248,9 +248,7 @@ impl Home {
                 if json {
                     return Ok(writeln!(out, "{answer}")?);
                 }
-                if let Some(error) = answer["error"].as_str() {
-                    return Err(Failure::user(anyhow!("{error}")));
-                }
+                reloaded::accepted(&answer)?;
                 for line in answer["lines"].as_array().into_iter().flatten() {
                     writeln!(out, "{}", line.as_str().unwrap_or_default())?;
                 }
@@ -446,9 +444,7 @@ fn print_credit(credit: &Value, out: &mut Output) -> Outcome {
 }
 
 fn print_sponsored(answer: &Value, json: bool, out: &mut Output) -> Outcome {
-    if let Some(error) = answer["error"].as_str() {
-        return Err(Failure::user(anyhow!("{error}")));
-    }
+    reloaded::accepted(answer)?;
     if json {
         return Ok(writeln!(out, "{answer}")?);
     }
@@ -466,9 +462,7 @@ fn print_accounts(answer: &Value, json: bool, out: &mut Output) -> Outcome {
     if json {
         return Ok(writeln!(out, "{answer}")?);
     }
-    if let Some(error) = answer["error"].as_str() {
-        return Err(Failure::user(anyhow!("{error}")));
-    }
+    reloaded::accepted(answer)?;
     let accounts = answer["accounts"].as_array().map(Vec::as_slice).unwrap_or_default();
     if accounts.is_empty() {
         return Ok(writeln!(out, "nobody owes anybody anything yet")?);

@@ -1,7 +1,7 @@
 //! `guestright home block` and `unblock`: whom the household serves no more.
 
-use anyhow::anyhow;
-use guestright_cli::failure::{Failure, Outcome};
+use crate::reloaded;
+use guestright_cli::failure::Outcome;
 use guestright_cli::output::Output;
 use guestright_units::UnixSeconds;
 use serde_json::Value;
@@ -64,9 +64,7 @@ impl Unblock {
 
 /// What was done to a team, or the list.
 fn print(answer: &Value, json: bool, [done, was]: [&str; 2], out: &mut Output) -> Outcome {
-    if let Some(error) = answer["error"].as_str() {
-        return Err(Failure::user(anyhow!("{error}")));
-    }
+    reloaded::accepted(answer)?;
     if json {
         return Ok(writeln!(out, "{answer}")?);
     }

@@ -182,7 +182,7 @@ function dryRun(overview, { allowance_bytes_per_day, days }) {
   rows.push(row('lowest', 310, 4_900_000_000, share), row(null, Math.max(1, Math.round(60 / share)), 0));
   const teams = overview.balances.slice(-1).map(({ team }) => team);
   const changed = share === 1 ? [] : teams.map((team) => ({ team, before: share > 1 ? null : 'lowest', after: share > 1 ? 'lowest' : null, bytes: 340_000_000 }));
-  return { since: overview.at - days * 86_400, complete: false, rows, changed };
+  return { state: 'done', since: overview.at - days * 86_400, complete: false, rows, changed };
 }
 
 /** Looks like a code from afar, and is none. */

@@ -59,15 +59,15 @@ export function mayChange(): boolean {
   return page.overview?.may === 'change' && page.connection === 'live';
 }
 
-/** Whether it was done. What came of it is shown and read out. */
+/** Whether it was done. What came of it is shown and read out: `done`. */
 export async function perform<Path extends keyof Actions>(
   path: Path,
   body: Actions[Path]['body'],
-  done: string,
+  done: string | ((answer: Actions[Path]['answer']) => string),
 ): Promise<{ answer: Actions[Path]['answer'] } | null> {
   try {
     const answer = await act(path, body);
-    page.notice = { good: true, text: done };
+    page.notice = { good: true, text: typeof done === 'string' ? done : done(answer) };
     return { answer };
   } catch (error) {
     if (!(error instanceof ClientError)) throw error;

@@ -35,6 +35,9 @@ export interface DryRun {
   changed: { team: Team; before: Class | null; after: Class | null; bytes: Sum }[];
 }
 
+/** One that runs is asked for again until it is done: so many sessions of so many were decided again. */
+export type DryRunAnswer = { state: 'running'; done: number; of: number } | ({ state: 'done' } & DryRun);
+
 /** A picture to scan. What it holds works once, until then. */
 export interface Code {
   image: string;
@@ -51,6 +54,6 @@ export interface Actions {
   '/v1/members/code': { body: { key: string; kind: 'phone' | 'tunnel' }; answer: Code };
   '/v1/members/renew': { body: { key: string }; answer: null };
   '/v1/members/revoke': { body: { key: string }; answer: null };
-  '/v1/settings/dry-run': { body: Settings & { days: number }; answer: DryRun };
+  '/v1/settings/dry-run': { body: Settings & { days: number }; answer: DryRunAnswer };
   '/v1/settings': { body: Settings; answer: null };
 }

@@ -521,7 +521,10 @@ impl HomeSettings {
             exchange,
             phones: self.phones.for_loop()?,
             #[cfg(feature = "page")]
-            page: self.web.as_ref().map(WebSettings::for_loop).unwrap_or_default(),
+            page: guestright_host::home::page::Settings {
+                listen: self.web.as_ref().map(|web| web.listen.clone()).unwrap_or_default(),
+                tools: None,
+            },
             #[cfg(feature = "metrics")]
             metrics: self.metrics.as_ref().map(|metrics| metrics.for_loop(HOME_METRICS_PORT)),
         })

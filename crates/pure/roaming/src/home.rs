@@ -265,6 +265,8 @@ pub struct TeamServer {
     joining: Joining,
     /// Whom the household serves no more.
     blocked: BTreeSet<TeamId>,
+    /// Until when it serves everybody.
+    everybody_until: Option<UnixSeconds>,
     next_token: Token,
     faded: Time,
     refusals: BTreeMap<&'static str, u64>,
@@ -300,6 +302,7 @@ impl TeamServer {
             renewer: None,
             joining: Joining::default(),
             blocked: BTreeSet::new(),
+            everybody_until: None,
             next_token: 0,
             faded: now,
             refusals: BTreeMap::new(),
@@ -565,9 +568,16 @@ impl TeamServer {
         }
         self.judge.reconfigure(config.judge);
         self.config.judge = config.judge;
-        if let (Some(credit), Some(new)) = (&mut self.credit, config.credit) {
-            credit.reconfigure(new);
-            self.config.credit = Some(new);
+        if let Some(credit) = config.credit {
+            self.set_credit(credit);
+        }
+    }
+
+    /// From now on so much is lent and given away. Nothing without credit.
+    pub fn set_credit(&mut self, config: CreditConfig) {
+        if let Some(credit) = &mut self.credit {
+            credit.reconfigure(config);
+            self.config.credit = Some(config);
         }
     }
 
@@ -576,6 +586,25 @@ impl TeamServer {
     /// served in any case.
     pub fn block(&mut self, teams: impl IntoIterator<Item = TeamId>) {
         self.blocked = teams.into_iter().filter(|team| *team != self.team).collect();
+    }
+
+    /// Until then everybody is served in the lowest class to whom nothing is owed, but those who are blocked. What is given to them is
+    /// owed, and not taken from what the household gives away a day.
+    pub fn serve_everybody(&mut self, until: Option<UnixSeconds>) {
+        self.everybody_until = until;
+        if let Some(credit) = &mut self.credit {
+            credit.serve_everybody(until);
+        }
+    }
+
+    /// Until when everybody is served, if that is so now.
+    pub fn everybody_until(&self, now: Time) -> Option<UnixSeconds> {
+        self.everybody_until.filter(|until| now.unix_seconds() < *until)
+    }
+
+    /// What is lent and given away; nothing without credit.
+    pub fn credit_config(&self) -> Option<&CreditConfig> {
+        self.config.credit.as_ref()
     }
 
     /// Whether the household serves this team no more.

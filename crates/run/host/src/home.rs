@@ -4,19 +4,23 @@ mod blocked;
 mod credit;
 mod delegates;
 mod doors;
+mod everybody;
 pub mod gateway;
 pub mod ikev2;
+pub mod limits;
 mod lines;
 pub mod links;
 mod mapping;
 mod members;
 mod metrics;
 mod open;
+mod orders;
 pub mod overview;
 pub mod own_name;
 #[cfg(feature = "page")]
 pub mod page;
 pub mod phones;
+mod questions;
 mod renewing;
 mod settings;
 mod why;
@@ -24,7 +28,7 @@ mod why;
 use crate::control::{self, Question};
 use crate::listen::Acceptor;
 use crate::reload::{self, Fresh, Reload};
-use crate::{Probes, QUESTIONS_MAX, Requests, Stop, export, history, private, renewal};
+use crate::{Probes, QUESTIONS_MAX, Requests, Stop, private, renewal};
 use blocked::Blocked;
 use credit::Keeper;
 use delegates::{Delegates, Lookup, News, SHOWN_AGE_MAX, SHOWN_MAX};
@@ -37,7 +41,7 @@ use guestright_identity::{Certificate, RevocationList, Role};
 use guestright_links::{Links, NeighbourEvent, Neighbours};
 use guestright_reciprocity::{ServiceClass, StrangerCounters};
 use guestright_roaming::TeamServer;
-use guestright_roaming::home::{Event, Peer, StoreReport, Stored, Token};
+use guestright_roaming::home::{CreditConfig, Event, Peer, StoreReport, Stored, Token};
 use guestright_store::{
     Outcome as PutOutcome, PutReport, Store, StoreError, Writer, WriterHandle, WriterLimits,
 };
@@ -105,6 +109,9 @@ struct Handshake {
 struct Loop {
     server: TeamServer,
     team: TeamId,
+    state: PathBuf,
+    /// By the settings file; nothing: a policy of the papers.
+    credit_of_settings: Option<CreditConfig>,
     clock: Clock,
     rng: StdRng,
     store: WriterHandle,
@@ -153,6 +160,8 @@ struct Inputs {
     overviews: OverviewQuestions,
     /// Whoever wants metrics.
     scrapes: mpsc::Receiver<metrics::Asked>,
+    /// What the page wants done.
+    orders: mpsc::Receiver<orders::Ordered>,
     stop: Stop,
     reload: Reload<Settings>,
     probes: Probes,
@@ -198,11 +207,10 @@ pub async fn run(
 ) -> Result<(), RunError> {
     let state = &settings.state;
     private::check(&credentials, Role::Home)?;
-    let credentials = renewal::latest(credentials, state);
     let team = credentials.certificate.team_id();
     let store = open::store(settings, team)?;
     let mut clock = Clock::start();
-    let credentials = CurrentCredentials::from(credentials);
+    let credentials = CurrentCredentials::from(renewal::latest(credentials, state));
     let (server, blocked, counters) = open::machine(settings, team, &store, clock.now())?;
     let mut rng = guestright_clock::rng();
     let renewing = Renewing::new(&credentials, settings, &mut rng, clock.now());
@@ -216,12 +224,13 @@ pub async fn run(
     let writer = Writer::start(store, WriterLimits::default()).map_err(RunError::network)?;
     let (peer_inputs, from_peers) = mpsc::channel(PEER_INPUTS_MAX);
     let (store_inputs, from_store) = mpsc::channel(STORE_INPUTS_MAX);
-    let (to_loop, questions) = mpsc::channel(QUESTIONS_MAX);
-    control::serve(&socket(state), to_loop)?;
+    let questions = control(state)?;
     let (doors, asked) = doors::open(settings, gateway.as_ref())?;
     let this = Loop {
         server,
         team,
+        state: state.clone(),
+        credit_of_settings: settings.machine.credit,
         blocked,
         overviews: Overviews::new(open::household_name(settings), clock.now()),
         doors,
@@ -258,6 +267,7 @@ pub async fn run(
         questions,
         overviews: asked.overviews,
         scrapes: asked.scrapes,
+        orders: asked.orders,
         stop: requests.stop,
         reload: requests.reload,
         probes: requests.probes,
@@ -283,6 +293,13 @@ async fn serve(
     inputs.news = delegates.as_mut().and_then(Delegates::take_news);
     this.run(inputs, credentials, &mut delegates).await;
     finish(this, delegates, writer, &settings.state).await
+}
+
+/// Lets the home be asked at its control socket.
+fn control(state: &Path) -> Result<mpsc::Receiver<Question>, RunError> {
+    let (to_loop, questions) = mpsc::channel(QUESTIONS_MAX);
+    control::serve(&socket(state), to_loop)?;
+    Ok(questions)
 }
 
 /// Listens at this address; and says at which, for it may be at any port.
@@ -348,6 +365,7 @@ impl Loop {
                     }
                 }
                 asked = inputs.overviews.next() => overview::handle(self, asked),
+                Some(ordered) = inputs.orders.recv() => orders::handle(self, ordered, &mut inputs.reload),
                 reply = metrics::next(&mut inputs.scrapes) => metrics::answer(self, reply),
                 () = inputs.reload.requested() => drop(self.reload(&mut inputs.reload)),
                 () = inputs.probes.answer() => {}
@@ -579,65 +597,6 @@ impl Loop {
         }
     }
 
-    fn answer(&mut self, question: &str, reply: oneshot::Sender<Value>, reload: &mut Reload<Settings>) {
-        match question.split_once(' ') {
-            None if question == "status" => {
-                let mut status = self.status();
-                let ikev2 = self.ikev2.clone();
-                let job = move |store: &mut Store| {
-                    status["receipts"] = json!(store.count());
-                    ikev2::answer(status, ikev2, reply);
-                };
-                if let Err(error) = self.store.run(job) {
-                    tracing::warn!(%error, "the store is too busy to be asked");
-                }
-            }
-            Some((export::QUESTION, after)) => export::answer(&self.store, after, reply),
-            None if question == export::QUESTION => export::answer(&self.store, "", reply),
-            Some((history::QUESTION, words)) => history::answer(&self.store, self.team, words, reply),
-            None if question == "overview" => overview::handle_question(self, None, reply),
-            Some(("overview", team)) => overview::handle_question(self, Some(team), reply),
-            Some(("why", team)) => drop(reply.send(why::why(self, team))),
-            #[cfg(feature = "page")]
-            None if question == "web" => drop(reply.send(self.doors.page.answer(""))),
-            #[cfg(feature = "page")]
-            Some(("web", words)) => drop(reply.send(self.doors.page.answer(words))),
-            Some(("sponsor", words)) => drop(reply.send(self.sponsor(words))),
-            Some((question @ ("block" | "unblock"), team)) => drop(reply.send(blocked::answer(self, question, team))),
-            None if question == "block" => drop(reply.send(blocked::answer(self, question, ""))),
-            Some(("phone", words)) => {
-                let now = self.clock.now();
-                drop(reply.send(self.phones.answer(words, &mut self.rng, now)));
-            }
-            None if question == "reload" => drop(reply.send(self.reload(reload))),
-            None if question == "backup" => self.copy_store(reply),
-            None if question == "accounts" => drop(reply.send(self.accounts())),
-            None if question == "stop" => drop(reply.send(json!({ "stopping": true }))),
-            _ => drop(
-                reply.send(json!({ "error": "the questions are: status, overview, overview TEAM, accounts, why TEAM, sponsor TEAM BYTES, block, block TEAM, unblock TEAM, phone …, web …, backup, export, history …, reload, stop" })),
-            ),
-        }
-    }
-
-    /// Copies the store while it is in use: its own thread does, and receipts wait for it meanwhile.
-    fn copy_store(&mut self, reply: oneshot::Sender<Value>) {
-        let job = move |store: &mut Store| {
-            let copy = store_copy(store.path());
-            let _ = std::fs::remove_file(&copy); // Of a backup that was killed.
-            let answer = match store.copy_to(&copy) {
-                Ok(()) => json!({ "copy": copy }),
-                Err(error) => {
-                    let _ = std::fs::remove_file(&copy);
-                    json!({ "error": error.to_string() })
-                }
-            };
-            let _ = reply.send(answer);
-        };
-        if let Err(error) = self.store.run(job) {
-            tracing::warn!(%error, "the store is too busy to be copied");
-        }
-    }
-
     /// Answers a question of the task that signs for members.
     fn look_up(&mut self, lookup: Lookup) {
         let now = self.clock.now();
@@ -665,6 +624,7 @@ impl Loop {
 
     fn take_over(&mut self, fresh: &Fresh<Settings>) -> Result<Value, RunError> {
         let revoked = read_revocations(fresh.settings.revocations.as_deref())?;
+        let machine = open::machine_config(&fresh.settings)?;
         let renewer = renewing::read(fresh.settings.renewal.as_deref(), self.team)?;
         let changed = self.read_members(revoked.as_ref())?;
         self.revocations.clone_from(&fresh.settings.revocations);
@@ -676,7 +636,8 @@ impl Loop {
         self.server.set_renewer(renewer);
         let now = self.clock.now();
         self.renewing.reconfigure(fresh.settings.renewal.as_deref(), &mut self.rng, now);
-        self.server.reconfigure(&fresh.settings.machine);
+        self.credit_of_settings = fresh.settings.machine.credit;
+        self.server.reconfigure(&machine);
         Ok(changed)
     }
 

@@ -173,6 +173,16 @@ pub struct DryRun {
     pub changed: Vec<DryRunChange>,
 }
 
+/// Where a dry run is. One that runs is asked for again until it is done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum DryRunAnswer {
+    /// So many sessions of so many were decided again; of nothing: it has just begun.
+    Running { done: Count, of: Count },
+    /// What would have been.
+    Done(DryRun),
+}
+
 /// Who is not served.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Blocked {
@@ -198,7 +208,7 @@ pub struct SettingsAnswer {
 pub enum Answer {
     Done,
     Code(Code),
-    DryRun(DryRun),
+    DryRun(DryRunAnswer),
 }
 
 impl Answer {

@@ -1,8 +1,8 @@
 //! The local API as OpenAPI, from its types.
 
 use crate::action::{
-    AddMember, Block, Code, DryRun, DryRunSettings, EndGuest, Everybody, Limits, MemberCode, MemberKey,
-    SettingsAnswer,
+    AddMember, Block, Code, DryRun, DryRunAnswer, DryRunSettings, EndGuest, Everybody, Limits, MemberCode,
+    MemberKey, SettingsAnswer,
 };
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi as _;
@@ -13,6 +13,7 @@ use utoipa::OpenApi as _;
     Block,
     Code,
     DryRun,
+    DryRunAnswer,
     DryRunSettings,
     EndGuest,
     Everybody,
@@ -63,7 +64,7 @@ const ORDERS: [Order; 10] = [
     Order { path: "/v1/members/code", summary: "Makes another code for a member", body: "MemberCode", answer: Some("Code") },
     Order { path: "/v1/members/renew", summary: "Makes a member's certificate last longer", body: "MemberKey", answer: None },
     Order { path: "/v1/members/revoke", summary: "Lets a member's key count no longer", body: "MemberKey", answer: None },
-    Order { path: "/v1/settings/dry-run", summary: "Tries limits on what has happened", body: "DryRunSettings", answer: Some("DryRun") },
+    Order { path: "/v1/settings/dry-run", summary: "Tries limits on what has happened", body: "DryRunSettings", answer: Some("DryRunAnswer") },
     Order { path: "/v1/settings", summary: "Sets the limits", body: "Limits", answer: None },
 ];
 

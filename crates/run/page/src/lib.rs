@@ -20,8 +20,8 @@ mod plain;
 mod provider;
 
 pub use action::{
-    Action, AddMember, Answer, Block, Blocked, Code, DryRun, DryRunChange, DryRunRow, DryRunSettings,
-    EndGuest, Everybody, Limits, MemberCode, MemberKey, Part, SettingsAnswer, TunnelOrPhone,
+    Action, AddMember, Answer, Block, Blocked, Code, DryRun, DryRunAnswer, DryRunChange, DryRunRow,
+    DryRunSettings, EndGuest, Everybody, Limits, MemberCode, MemberKey, Part, SettingsAnswer, TunnelOrPhone,
 };
 pub use describe::openapi;
 pub use doors::{Doors, DoorsError, MayLook, Settings};

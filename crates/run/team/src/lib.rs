@@ -9,6 +9,8 @@
 
 pub mod backup;
 pub mod directory;
+#[cfg(feature = "page")]
+pub mod from_page;
 pub mod gateway;
 pub mod home_record;
 pub mod ike_access;

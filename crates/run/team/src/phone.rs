@@ -3,7 +3,7 @@
 //! The home has the household's authority for Wi-Fi, so it has to run, and is asked at its control socket. What the team's
 //! directory keeps of it is `NAME.phone`: which certificate, until when, and which home to ask again.
 
-use crate::directory::{TeamKey, gateway, remove};
+use crate::directory::{TeamKey, gateway, remove, revocation_list};
 use crate::ike_access::IkeGateway;
 use crate::member;
 use crate::way_home::{config_path, has_tunnel};
@@ -47,6 +47,8 @@ pub struct HomeSettings {
     pub state: PathBuf,
     /// The directory of its gateway.
     pub gateway: Option<PathBuf>,
+    /// The list of revoked keys that it reads.
+    pub revocations: Option<PathBuf>,
     /// Whether its gateway lets IKEv2 clients in.
     pub ikev2: bool,
 }
@@ -95,6 +97,26 @@ impl Home {
             None if answer.is_null() => Err(nobody()),
             None => Ok(answer),
         }
+    }
+
+    /// Whether what is written in this team's directory is what the home reads.
+    ///
+    /// # Errors
+    /// It is not, or there is no gateway.
+    pub(crate) fn check_reads(&self, dir: &Path) -> Result<(), RunError> {
+        let real = |path: &Path| std::fs::canonicalize(path).ok();
+        let list = self.settings.revocations.as_deref();
+        let is_own = list.is_some_and(|list| {
+            list.file_name() == revocation_list(dir).file_name()
+                && list.parent().and_then(real).is_some_and(|parent| Some(parent) == real(dir))
+        });
+        let files = gateway(dir)?.ok_or_else(|| RunError::config("the team has no gateway"))?;
+        if !is_own || !self.reads(&files) {
+            let (dir, file) = (dir.display(), self.file.display());
+            return Err(RunError::config(format!("{file} names other files than those of {dir}"))
+                .with_hint(format!("name {dir}/revocations and {dir}/gateway there, or use a terminal")));
+        }
+        Ok(())
     }
 
     /// Whether it reads this directory of a gateway, and no copy of it.

@@ -2,6 +2,10 @@
 
 mod block;
 #[cfg(feature = "computer")]
+mod everybody;
+#[cfg(feature = "page")]
+mod page_tools;
+#[cfg(feature = "computer")]
 mod simulate;
 #[cfg(feature = "page")]
 mod web;
@@ -53,6 +57,8 @@ enum HomeCommand {
     Sponsor(Sponsor),
     Block(block::Block),
     Unblock(block::Unblock),
+    #[cfg(feature = "computer")]
+    Everybody(everybody::Everybody),
     #[cfg(feature = "computer")]
     Simulate(simulate::Simulate),
     #[cfg(feature = "page")]
@@ -204,6 +210,7 @@ const SETTINGS: &str = r#"A settings file:
   tunnel_elsewhere = false     # whether it tunnels home from other Wi-Fi than participating too
   [web]                        # the household's page; `guestright home web --enable` opens it for half an hour
   listen = ["127.0.0.1:7277"]  # optional: where it is open always, for whoever has a link of `guestright home web`
+  team = "family"              # optional: members are changed on the page too; whoever takes over this computer has the team then
   [metrics]                    # figures for Prometheus (docs/metrics.md); left out: at the socket metrics.sock of the state alone
   listen = "127.0.0.1:7278"    # optional: this one unless another is named
   [gateway.ikev2]              # optional: built-in IKEv2 clients come in through strongSwan
@@ -262,6 +269,8 @@ impl Home {
             Some(HomeCommand::Block(block)) => block.print(&ask(&block.question())?, out),
             Some(HomeCommand::Unblock(unblock)) => unblock.print(&ask(&unblock.question())?, out),
             #[cfg(feature = "computer")]
+            Some(HomeCommand::Everybody(everybody)) => everybody.print(&ask(&everybody.question())?, out),
+            #[cfg(feature = "computer")]
             Some(HomeCommand::Simulate(command)) => command.run(&settings, &source, out),
             #[cfg(feature = "page")]
             Some(HomeCommand::Web(web)) => web.print(&ask(&web.question())?, out),
@@ -285,7 +294,14 @@ fn run(
         [&settings.key, &settings.certificate].map(|file| settings::beside(&origin, file));
     let credentials = passphrase.credentials(&key, &certificate)?;
     let reread = SettingsFile::new(source, settings)?;
-    let settings = settings.for_loop(&origin)?;
+    #[cfg(feature = "page")]
+    let tools = page_tools::PageTools::new(settings, source, credentials.certificate.team_id());
+    #[cfg_attr(not(feature = "page"), expect(unused_mut, reason = "there is no page"))]
+    let mut settings = settings.for_loop(&origin)?;
+    #[cfg(feature = "page")]
+    {
+        settings.page.tools = Some(std::sync::Arc::new(tools));
+    }
     loops::run_daemon(needs(&settings, source.file()), reread, async |requests| {
         home::run(&settings, credentials, requests, out).await
     })

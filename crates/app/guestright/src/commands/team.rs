@@ -9,6 +9,9 @@ mod renew;
 mod renewal;
 mod whole;
 
+#[cfg(feature = "page")]
+pub(crate) use phone::read_home;
+
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::files::PassphraseArgs;

@@ -2,6 +2,8 @@
 
 use super::{CreditSettings, HomeSettings, PolicyKind, PolicySettings, read};
 use guestright_cli::failure::Failure;
+use guestright_error::RunError;
+use guestright_host::home::limits::{self, Limits};
 use guestright_roaming::home;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -46,6 +48,17 @@ impl HomeSettings {
     /// By what it decides now.
     pub(crate) fn policy_in_force(&self) -> PolicyFile {
         PolicyFile { policy: self.policy.clone(), credit: self.credit.clone() }
+    }
+
+    /// With the limits that were set on the page of the home with this state directory.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub(crate) fn with_limits_of_page(mut self, state: &Path) -> Result<Self, RunError> {
+        let Limits { allowance_bytes_per_day, founding_bytes, lend_bytes_max, hold } =
+            Limits::of(&limits::in_force(state, self.credit.for_loop())?);
+        self.credit = CreditSettings { allowance_bytes_per_day, founding_bytes, lend_bytes_max, hold };
+        Ok(self)
     }
 }
 

@@ -14,17 +14,20 @@ use guestright_credit::{
 };
 use guestright_receipt::SessionKey;
 use guestright_reciprocity::{Chain, ChainQuery, ClassBounds, Graph, Ind, ServiceClass};
-use guestright_units::{Bytes, TeamId, Time};
+use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use rand::CryptoRng;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub(super) use trials::TrialQuestion;
 use trials::Trials;
-use visit::Visit;
+use visit::{Of, Slice, Visit};
 
 pub use config::CreditConfig;
 
 /// How the sentence begins that refuses for want of allowance: an access point shows it in other languages.
 const USED_UP: &str = "this household has given away what it gives away for now";
+
+/// Why somebody is served to whom nothing is owed, while the household wants it so.
+pub(super) const EVERYBODY: &str = "this household serves everybody for now";
 
 /// Whether a home's sentence says that nothing is left to give away.
 pub fn is_used_up(reason: &str) -> bool {
@@ -120,6 +123,8 @@ pub(super) struct Credit {
     allowance: Allowance,
     /// What the household gives to single teams beyond the allowance, by its own choice, and has left for them.
     sponsored: BTreeMap<TeamId, Bytes>,
+    /// Until then everybody is served, and the allowance stays as it is.
+    everybody_until: Option<UnixSeconds>,
     visits: BTreeMap<SessionKey, Visit>,
     /// Which visit asked for each hold.
     asked: BTreeMap<HoldId, SessionKey>,
@@ -141,6 +146,7 @@ impl Credit {
             holds: Holds::new(config.holds, team, kept.kept, now),
             allowance: Allowance::new(config.allowance, kept.allowance, now),
             sponsored: kept.sponsored.into_iter().collect(),
+            everybody_until: None,
             visits: BTreeMap::new(),
             asked: BTreeMap::new(),
             neighbours: BTreeMap::new(),
@@ -164,6 +170,15 @@ impl Credit {
 
     pub(super) fn holds(&self) -> &Holds {
         &self.holds
+    }
+
+    /// Until then everybody is served, in the lowest class.
+    pub(super) fn serve_everybody(&mut self, until: Option<UnixSeconds>) {
+        self.everybody_until = until;
+    }
+
+    fn serves_everybody(&self, now: Time) -> bool {
+        self.everybody_until.is_some_and(|until| now.unix_seconds() < until)
     }
 
     pub(super) fn allowance_left(&mut self, now: Time) -> Bytes {
@@ -213,6 +228,10 @@ impl Credit {
     /// Whether a visitor of the team may begin, before it has proved its key; `shows`: whether it shows debts to it.
     pub(super) fn begin(&mut self, consumer: TeamId, shows: bool, now: Time) -> Result<Grant, String> {
         let min = self.config.slice_min;
+        if self.serves_everybody(now) {
+            let (class, volume) = (ServiceClass::Lowest, Volume::of_allowance(min));
+            return Ok(Grant { class, volume, reason: EVERYBODY.to_owned() });
+        }
         if self.sponsored_for(consumer) >= min
             || self.allowance.left(now) >= min
             || self.holds.accounts().spendable(consumer) >= min
@@ -233,7 +252,9 @@ impl Credit {
         let sponsored = self.sponsored_for(consumer);
         let owed = self.holds.accounts().spendable(consumer).min(FIRST_AMOUNT).min(amount_max);
         let owed = if owed < Terms::AMOUNT_MIN.max(min) { Bytes(0) } else { owed };
-        let (slice, whose) = if sponsored >= min {
+        let (slice, whose) = if self.serves_everybody(now) {
+            (slice_first, "of what this household gives everybody for now")
+        } else if sponsored >= min {
             (sponsored.min(slice_first), "of what this household has for your team")
         } else {
             (self.allowance.next_slice(slice_first, now), "of what this household gives away")
@@ -273,9 +294,9 @@ impl Credit {
         let visit = self.visits.entry(session).or_insert_with(|| Visit::new(question.clone(), now));
         visit.ask(question, now);
         if is_first {
-            let begun_on = self.take_allowance(self.config.slice_min, now);
+            let begun_on = self.slice_for_all(self.config.slice_min, now);
             if let Some(visit) = self.visits.get_mut(&session) {
-                visit.slices = begun_on;
+                visit.add(begun_on);
             }
         }
         self.reserve(session, graph, rng, now);
@@ -309,11 +330,12 @@ impl Credit {
     /// The session is over: what was not used is free again.
     pub(super) fn finish(&mut self, session: SessionKey, unpaid: Bytes, now: Time) {
         if let Some(visit) = self.visits.remove(&session) {
-            let given_away = visit.given_away.saturating_add(unpaid);
+            // What is counted nowhere was used first.
+            let given_away = visit.given_away.saturating_add(unpaid).saturating_sub(visit.uncounted);
             let unused = visit.slices.saturating_add(visit.sponsored).saturating_sub(given_away);
             // What was on a hold and is not signed for is given away too.
             let beyond = given_away.saturating_sub(visit.slices.saturating_add(visit.sponsored));
-            self.take_allowance(beyond, now);
+            self.slice_for_all(beyond, now);
             let of_team = Bytes(unused.0.min(visit.sponsored.0));
             if of_team > Bytes(0) {
                 let team = visit.signed.consumer;
@@ -460,21 +482,29 @@ impl Credit {
         taken
     }
 
-    /// Takes a slice of what the household has for this team, or of the allowance; and whose it is.
-    fn slice(&mut self, team: TeamId, want: Bytes, now: Time) -> (Bytes, bool) {
+    /// Takes from the allowance, unless everybody is served.
+    fn slice_for_all(&mut self, want: Bytes, now: Time) -> Slice {
+        if self.serves_everybody(now) {
+            return Slice { bytes: want, of: Of::Everybody };
+        }
+        Slice { bytes: self.take_allowance(want, now), of: Of::Allowance }
+    }
+
+    /// Takes a slice of what the household has for this team, or for all.
+    fn slice(&mut self, team: TeamId, want: Bytes, now: Time) -> Slice {
         let min = self.config.slice_min;
         let left = self.sponsored_for(team);
-        if left >= min {
-            let slice = Bytes(want.0.min(left.0));
-            self.set_sponsored(team, left.saturating_sub(slice));
-            return (slice, true);
+        if left >= min && !self.serves_everybody(now) {
+            let bytes = Bytes(want.0.min(left.0));
+            self.set_sponsored(team, left.saturating_sub(bytes));
+            return Slice { bytes, of: Of::Team };
         }
-        let slice = self.take_allowance(want, now);
-        if slice < min {
-            self.allowance.put_back(slice);
-            return (Bytes(0), false);
+        let slice = self.slice_for_all(want, now);
+        if slice.bytes < min {
+            self.allowance.put_back(slice.bytes);
+            return Slice { bytes: Bytes(0), ..slice };
         }
-        (slice, false)
+        slice
     }
 
     /// Answers with a slice of the allowance, less what the visit has left. If there is none, the answer waits for other
@@ -484,27 +514,30 @@ impl Credit {
         let (first, max, min) = (self.config.slice_first, self.config.slice_max, self.config.slice_min);
         let (unused, consumer) = (visit.left, visit.signed.consumer);
         let want = Bytes(visit.signed.weight.0.saturating_mul(2)).max(first).min(max).saturating_sub(unused);
-        let (slice, is_sponsored) =
-            if want >= min { self.slice(consumer, want, now) } else { (Bytes(0), false) };
+        let slice = if want >= min {
+            self.slice(consumer, want, now)
+        } else {
+            Slice { bytes: Bytes(0), of: Of::Allowance }
+        };
         let Some(visit) = self.visits.get_mut(&session) else { return };
         let waits = !visit.pending.is_empty() && visit.wait_until.is_none_or(|until| now < until);
-        if slice == Bytes(0) && waits && !visit.is_answered {
+        if slice.bytes == Bytes(0) && waits && !visit.is_answered {
             return;
         }
-        let slices = if is_sponsored { &mut visit.sponsored } else { &mut visit.slices };
-        *slices = slices.saturating_add(slice);
-        visit.left = visit.left.saturating_add(slice);
+        visit.add(slice);
+        visit.left = visit.left.saturating_add(slice.bytes);
         let (peer, reference, class) = (visit.peer, visit.reference, visit.class);
         (visit.is_answered, visit.wait_until) = (true, None);
-        let grant = if slice == Bytes(0) && unused < min {
+        let grant = if slice.bytes == Bytes(0) && unused < min {
             Err(self.used_up())
         } else {
             let reason = match slice {
-                Bytes(0) => format!("it has {unused} left"),
-                _ if is_sponsored => format!("{slice} of what this household has for your team"),
-                _ => format!("{slice} of what this household gives away"),
+                Slice { bytes: Bytes(0), .. } => format!("it has {unused} left"),
+                Slice { bytes, of: Of::Team } => format!("{bytes} of what this household has for your team"),
+                Slice { bytes, of: Of::Allowance } => format!("{bytes} of what this household gives away"),
+                Slice { of: Of::Everybody, .. } => EVERYBODY.to_owned(),
             };
-            Ok(Grant { class, volume: Volume::of_allowance(slice), reason })
+            Ok(Grant { class, volume: Volume::of_allowance(slice.bytes), reason })
         };
         self.outputs.push_back(Output::Answer { peer, reference, grant });
     }

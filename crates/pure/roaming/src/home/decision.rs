@@ -1,6 +1,7 @@
 //! How a question is answered: check the receipts that came along, have them stored, weigh.
 
 use super::admission::Quota;
+use super::credit::EVERYBODY;
 use super::{Event, InStore, TeamServer, Token, Waiting};
 use crate::message::{Code, Message, Reference, TeamDecision, Update, Volume};
 use guestright_identity::{Certificate, IdentityError, Role};
@@ -18,6 +19,8 @@ const ASKED_SECONDS: u32 = 60;
 
 /// For how many seconds it holds that a team is blocked: the household may change its mind.
 const BLOCKED_SECONDS: u32 = 60;
+/// The same of a grant that only holds because everybody is served.
+const EVERYBODY_SECONDS: u32 = 60;
 /// What its members learn.
 pub(super) const BLOCKED: &str = "this household does not serve your team";
 
@@ -36,6 +39,7 @@ pub(super) struct Question {
 #[derive(Debug)]
 pub(super) struct Weighed {
     pub(super) decision: Decision,
+    pub(super) reason: String,
     pub(super) grant: Option<ServiceClass>,
     pub(super) valid_for: u32,
 }
@@ -255,11 +259,14 @@ impl TeamServer {
         } else {
             let request = Request { provider: self.team, consumer, bytes: JOIN_REQUEST };
             let decision = self.judge.decide(&self.graph, &mut self.scratch, request, rng);
-            *grant = match decision.verdict {
-                Verdict::Granted(class) => Some(class),
-                Verdict::Refused => None,
+            *ind = decision.ind.map(|ind| ind.per_mille().0);
+            (*grant, *reason) = match decision.verdict {
+                Verdict::Granted(class) => (Some(class), decision.reason()),
+                Verdict::Refused if self.everybody_until(now).is_some() => {
+                    (Some(ServiceClass::Lowest), EVERYBODY.to_owned())
+                }
+                Verdict::Refused => (None, decision.reason()),
             };
-            (*ind, *reason) = (decision.ind.map(|ind| ind.per_mille().0), decision.reason());
         }
         self.send(peer, &answer);
     }
@@ -271,9 +278,8 @@ impl TeamServer {
         }
         let Question { peer, reference, consumer, request, .. } = *question;
         let request = Request { provider: self.team, consumer, bytes: request };
-        let Weighed { decision, grant, valid_for } = self.weigh(request, rng, now);
+        let Weighed { decision, reason, grant, valid_for } = self.weigh(request, rng, now);
         let ind = decision.ind.map(|ind| ind.per_mille().0);
-        let reason = decision.reason();
         self.send(
             peer,
             &Message::Qrsp {
@@ -298,6 +304,12 @@ impl TeamServer {
             self.strangers.retain(|&stranger| graph.capacity(stranger, team) > Bytes(0));
         }
         let decision = self.judge.decide(&self.graph, &mut self.scratch, request, rng);
+        if decision.verdict == Verdict::Refused && self.everybody_until(now).is_some() {
+            let class = ServiceClass::Lowest;
+            let decision = Decision { verdict: Verdict::Granted(class), ..decision };
+            let reason = format!("Served in the {class} class: {EVERYBODY}.");
+            return Weighed { decision, reason, grant: Some(class), valid_for: EVERYBODY_SECONDS };
+        }
         let stranger = matches!(decision.basis, Basis::Stranger { .. });
         let grant = match decision.verdict {
             Verdict::Granted(class) => Some(class),
@@ -307,7 +319,7 @@ impl TeamServer {
             self.strangers.insert(request.consumer);
         }
         let valid_for = if stranger { self.config.stranger_seconds } else { self.config.decision_seconds };
-        Weighed { decision, grant, valid_for }
+        Weighed { reason: decision.reason(), decision, grant, valid_for }
     }
 
     /// An access point asks: the program around has the team's home asked.
@@ -358,7 +370,7 @@ impl TeamServer {
         } else {
             let request = Request { provider: self.team, consumer, bytes: JOIN_REQUEST };
             let weighed = self.weigh(request, rng, now);
-            (weighed.grant.is_some(), weighed.decision.reason())
+            (weighed.grant.is_some(), weighed.reason)
         };
         self.push_event(Event::Begun { consumer, is_let_in: granted, reason: reason.clone() });
         TeamDecision { granted, reason }

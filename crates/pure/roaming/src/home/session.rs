@@ -22,7 +22,9 @@ impl TeamServer {
     /// Takes up what was kept of credit and allowance. Before anything else goes in.
     pub fn restore_credit(&mut self, kept: KeptCredit, now: Time) {
         if let Some(config) = self.config.credit {
-            self.credit = Some(Credit::new(config, self.team, kept, now));
+            let mut credit = Credit::new(config, self.team, kept, now);
+            credit.serve_everybody(self.everybody_until);
+            self.credit = Some(credit);
         }
     }
 

@@ -171,6 +171,40 @@ fn what_a_sponsored_guest_did_not_use_is_there_for_the_next() {
 }
 
 #[test]
+fn while_everybody_is_served_nothing_is_taken_from_what_is_given_away_and_all_of_it_is_owed() {
+    let mut world = world(3, 2 * MB);
+    let until = world.now.unix_seconds().plus(60);
+    world.houses[0].home.serve_everybody(Some(until));
+    let guest = world.visit(1, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(55));
+    let carried = world.guests[guest].carried.0;
+    assert!(carried > 4 * MB, "{carried}");
+    assert!(world.guests[guest].granted().iter().all(|(_, class)| *class == ServiceClass::Lowest));
+    settle(&mut world);
+    let now = world.now;
+    assert_eq!(world.houses[0].home.everybody_until(now), None);
+    assert_eq!(world.houses[0].home.allowance(now).unwrap().0, Bytes(2 * MB), "no more and no less");
+    let account = world.houses[0].home.account(world.houses[1].id());
+    assert_eq!(account.allowance_debt, world.guests[guest].signed());
+    // From then on it is as before.
+    let stranger = world.visit(2, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(60));
+    let carried = world.guests[stranger].carried.0;
+    assert!((MB..=2 * MB + 2 * REFILL).contains(&carried), "{carried}");
+}
+
+#[test]
+fn who_is_blocked_is_not_served_with_everybody() {
+    let mut world = world(2, 2 * MB);
+    let (team, until) = (world.houses[1].id(), world.now.unix_seconds().plus(600));
+    world.houses[0].home.serve_everybody(Some(until));
+    world.houses[0].home.block([team]);
+    let guest = world.visit(1, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(10));
+    assert_eq!(world.guests[guest].carried, Bytes(0));
+}
+
+#[test]
 fn what_nobody_signs_for_is_given_away() {
     let mut world = world(2, 50 * MB);
     let mut carried = 0;

@@ -52,6 +52,11 @@ impl Blocked {
         Ok(Self { file, teams })
     }
 
+    /// The teams, and since when.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (TeamId, UnixSeconds)> {
+        self.teams.iter().map(|(team, since)| (*team, *since))
+    }
+
     pub(super) fn teams(&self) -> impl Iterator<Item = TeamId> {
         self.teams.keys().copied()
     }
@@ -87,28 +92,40 @@ impl Blocked {
     }
 }
 
+/// Blocks a team, or serves it again. Says whether that is another state than before.
+///
+/// # Errors
+/// It is the own team, too many are blocked, or the list cannot be kept.
+pub(super) fn set(this: &mut Loop, team: TeamId, is_blocked: bool) -> Result<bool, RunError> {
+    if team == this.team {
+        return Err(RunError::user(
+            "that is the own team; whoever of it is to be kept out: `guestright team member revoke`",
+        ));
+    }
+    let since = is_blocked.then(|| this.clock.now().unix_seconds());
+    let is_changed = this.blocked.change(team, since)?;
+    this.server.block(this.blocked.teams());
+    Ok(is_changed)
+}
+
 /// Answers `block`, `block TEAM` and `unblock TEAM` at the control socket.
 pub(super) fn answer(this: &mut Loop, question: &str, beginning: &str) -> Value {
     if beginning.is_empty() {
         return this.blocked.list();
     }
-    let since = (question == "block").then(|| this.clock.now().unix_seconds());
+    let is_blocked = question == "block";
     // One that is blocked may be known by nothing else.
     let here: Vec<_> = this.blocked.teams().filter(|team| team.to_string().starts_with(beginning)).collect();
     let found = match here.as_slice() {
-        [team] if since.is_none() => Ok(*team),
+        [team] if !is_blocked => Ok(*team),
         _ => why::find_team(this, beginning),
     };
     let team = match found {
-        Ok(team) if team == this.team => {
-            return json!({ "error": "that is the own team; whoever of it is to be kept out: `guestright team member revoke`" });
-        }
         Ok(team) => team,
         Err(error) => return json!({ "error": error }),
     };
-    match this.blocked.change(team, since) {
+    match set(this, team, is_blocked) {
         Ok(is_changed) => {
-            this.server.block(this.blocked.teams());
             let mut answer = this.blocked.list();
             (answer["team"], answer["changed"]) = (json!(team.to_string()), json!(is_changed));
             answer

@@ -4,7 +4,7 @@ use super::gateway::Gateway;
 use super::overview::{self, OverviewQuestions};
 #[cfg(feature = "page")]
 use super::page;
-use super::{Settings, metrics};
+use super::{Settings, metrics, orders};
 #[cfg(feature = "metrics")]
 use crate::scrape;
 use guestright_error::RunError;
@@ -24,6 +24,7 @@ pub(super) struct Doors {
 pub(super) struct Asked {
     pub(super) overviews: OverviewQuestions,
     pub(super) scrapes: mpsc::Receiver<metrics::Asked>,
+    pub(super) orders: mpsc::Receiver<orders::Ordered>,
 }
 
 /// Opens those that this program has.
@@ -33,21 +34,24 @@ pub(super) struct Asked {
 )]
 pub(super) fn open(settings: &Settings, gateway: Option<&Gateway>) -> Result<(Doors, Asked), RunError> {
     let (overviews, asked_overviews) = overview::channel();
+    let (orders, ordered) = mpsc::channel(orders::ORDERS_MAX);
     let (scrapes, asked_scrapes) = mpsc::channel(metrics::ASKED_MAX);
     #[cfg(feature = "metrics")]
     let (metrics, metrics_doors) =
         scrape::open(&settings.state, settings.metrics, scrape::HomeSource(scrapes), |_| true)?;
     #[cfg(feature = "page")]
-    let household = page::Household {
+    let household = page::Household::new(
         overviews,
+        orders::OrderHandle(orders),
+        settings.page.tools.clone(),
         #[cfg(feature = "metrics")]
         metrics,
-    };
+    );
     let doors = Doors {
         #[cfg(feature = "page")]
         page: page::Page::open(&settings.page, &settings.state, gateway, household)?,
         #[cfg(feature = "metrics")]
         _metrics: metrics_doors,
     };
-    Ok((doors, Asked { overviews: asked_overviews, scrapes: asked_scrapes }))
+    Ok((doors, Asked { overviews: asked_overviews, scrapes: asked_scrapes, orders: ordered }))
 }

@@ -8,7 +8,7 @@ use super::members;
 use super::own_name::{self, OwnName};
 use super::phones::{Announcing, Household, Phones, Surroundings};
 use super::renewing;
-use super::{Settings, private};
+use super::{Settings, everybody, limits, private};
 use guestright_channel::{Credentials, CurrentCredentials};
 use guestright_error::RunError;
 use guestright_exchange::{Exchange, OwnHome};
@@ -18,6 +18,7 @@ use guestright_links::ExchangeLinks;
 use guestright_portmap::{Protocol, Wanted};
 use guestright_reciprocity::{Edge, StrangerCounters};
 use guestright_roaming::TeamServer;
+use guestright_roaming::home::Config;
 use guestright_store::{Limits, Store, StoreError};
 use guestright_units::{Bytes, TeamId, Time};
 use rand::rngs::StdRng;
@@ -47,6 +48,12 @@ pub(super) fn store(settings: &Settings, team: TeamId) -> Result<Store, RunError
     Ok(store)
 }
 
+/// What the machine is told, with what was set on the page.
+pub(super) fn machine_config(settings: &Settings) -> Result<Config, RunError> {
+    let credit = settings.machine.credit.map(|credit| limits::in_force(&settings.state, credit));
+    Ok(Config { credit: credit.transpose()?, ..settings.machine.clone() })
+}
+
 /// The machine, knowing what the store knows, and what it remembers of strangers.
 pub(super) fn machine(
     settings: &Settings,
@@ -54,11 +61,11 @@ pub(super) fn machine(
     store: &Store,
     now: Time,
 ) -> Result<(TeamServer, Blocked, StrangerCounters), RunError> {
+    let config = machine_config(settings)?;
     let read = || -> Result<_, StoreError> {
         let edges = store.edges()?.into_iter().map(edge);
         let counters = read_counters(store)?;
-        let mut server =
-            TeamServer::new(settings.machine.clone(), team, edges, store.revocations()?, counters, now);
+        let mut server = TeamServer::new(config.clone(), team, edges, store.revocations()?, counters, now);
         if settings.machine.credit.is_some() {
             super::credit::restore(&mut server, store, team, now)?;
         }
@@ -68,6 +75,7 @@ pub(super) fn machine(
     server.set_renewer(renewing::read(settings.renewal.as_deref(), team)?);
     let blocked = Blocked::open(&settings.state)?;
     server.block(blocked.teams());
+    server.serve_everybody(everybody::kept(&settings.state));
     Ok((server, blocked, counters))
 }
 

@@ -288,7 +288,8 @@ fn gather_overview(this: &mut Loop) -> Overview {
     let Answers { access_points, mut guests, refusals: others, guests_left_out, refusals_left_out } =
         this.overviews.rounds.answers(now);
     let sponsored: BTreeMap<_, _> = this.server.sponsored().collect();
-    guests.iter_mut().for_each(|guest| refine(guest, &sponsored));
+    let everybody = this.server.everybody_until(now).is_some();
+    guests.iter_mut().for_each(|guest| refine(guest, &sponsored, everybody));
     let hours = this.overviews.refused_hours(&others);
     let mut refusals: Vec<_> = this.overviews.refusals.iter().cloned().chain(others).collect();
     refusals.sort_by_key(|refusal| std::cmp::Reverse(refusal.at));
@@ -307,7 +308,7 @@ fn gather_overview(this: &mut Loop) -> Overview {
         at: Moment::from(now.unix_seconds()),
         team: Team(this.team),
         may: May::Change,
-        everybody_until: None,
+        everybody_until: this.server.everybody_until(now).map(Moment::from),
         standing,
         access_points,
         guests,
@@ -433,10 +434,15 @@ fn net(account: Account) -> (Bytes, Bytes) {
     (Bytes(net.max(0).unsigned_abs()), Bytes(net.min(0).unsigned_abs()))
 }
 
-/// What is set aside for a team is used before what is given away to everybody, and only the home knows of it.
-fn refine(guest: &mut Guest, sponsored: &BTreeMap<TeamId, Bytes>) {
-    let Some(left) = guest.team.and_then(|team| sponsored.get(&team.0)) else { return };
-    if guest.served_by == ServedBy::Allowance && *left > Bytes(0) {
+/// Only the home knows what is set aside for a team, which is used before what is given away to all, and whether it serves everybody.
+fn refine(guest: &mut Guest, sponsored: &BTreeMap<TeamId, Bytes>, everybody: bool) {
+    if guest.served_by != ServedBy::Allowance {
+        return;
+    }
+    let left = guest.team.and_then(|team| sponsored.get(&team.0)).copied().unwrap_or_default();
+    if everybody {
+        guest.reason = Sentence::shortened("Served because this household serves everybody for now.");
+    } else if left > Bytes(0) {
         guest.served_by = ServedBy::Sponsored;
         guest.reason = Sentence::shortened("Served on what this household has set aside for the team.");
     }

@@ -1,76 +1,41 @@
-//! The household's page: doors through which an overview is seen (design note 0015).
-//!
-//! It shows and changes nothing: whoever comes in may look.
+//! The household's page: doors through which an overview is seen, and what is asked for there is done (design note 0015).
+
+mod codes;
+mod household;
+mod tools;
+mod trial;
 
 use super::gateway::Gateway;
-use super::overview::OverviewHandle;
 use crate::interface::own_address;
 use guestright_error::RunError;
-use guestright_overview::{May, Overview, Team};
-#[cfg(feature = "metrics")]
-use guestright_page::Exposition;
-use guestright_page::{
-    Action, Answer, BindError, Doors, DoorsError, Home, MayLook, Refusal, SettingsAnswer, Watch,
-};
+use guestright_page::{BindError, Doors, DoorsError, MayLook, Watch};
+pub(super) use household::Household;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::future::{Future, ready};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::AbortHandle;
+pub use tools::{MadeCode, MemberChange, MemberWish, Tools, Trial};
 
 /// The port of the page in the household's network and in members' tunnels, unless another is named.
 pub const PORT: u16 = 7277;
 /// While somebody looks, the page is made anew so often.
 const EVERY: Duration = Duration::from_secs(2);
-const TO_CHANGE: &str = "The page only shows how your household stands. To change something, use guestright at a terminal: \
-                         `guestright home --help` and `guestright team --help` say how.";
 
 /// Where the page of a home with this state directory is for the user that the home runs as.
 pub fn socket(state: &Path) -> PathBuf {
     state.join("page.sock")
 }
 
-/// Where the page is besides that.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Where the page is besides that, and by what it does things.
+#[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Here whoever has a link may look, from the start on.
+    /// Here whoever has a link comes in, from the start on.
     pub listen: Vec<SocketAddr>,
-}
-
-/// What the page shows.
-#[derive(Debug)]
-pub(super) struct Household {
-    pub(super) overviews: OverviewHandle,
-    #[cfg(feature = "metrics")]
-    pub(super) metrics: Arc<crate::scrape::HomeMetrics>,
-}
-
-impl Home for Household {
-    async fn overview(&self, _may: May, why: Option<Team>) -> Result<Overview, Refusal> {
-        let overview = self.overviews.overview(why).await;
-        let overview = overview.map_err(|error| Refusal::Away(error.sentence()))?;
-        Ok(Overview { may: May::Look, ..overview })
-    }
-
-    fn settings(&self) -> impl Future<Output = Result<SettingsAnswer, Refusal>> + Send {
-        ready(Err(Refusal::Conflict(TO_CHANGE.to_owned())))
-    }
-
-    fn code(&self, _name: &str) -> impl Future<Output = Option<String>> + Send {
-        ready(None)
-    }
-
-    #[cfg(feature = "metrics")]
-    async fn metrics(&self, accept: &str) -> Result<Exposition, Refusal> {
-        self.metrics.exposition(accept).await
-    }
-
-    fn act(&self, _action: Action) -> impl Future<Output = Result<Answer, Refusal>> + Send {
-        ready(Err(Refusal::Conflict(TO_CHANGE.to_owned())))
-    }
+    /// Nothing: no policy is tried, and members stay as they are.
+    pub tools: Option<Arc<dyn Tools>>,
 }
 
 /// The page, served until this is dropped.

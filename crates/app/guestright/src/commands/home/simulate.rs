@@ -40,8 +40,10 @@ impl Simulate {
         let certificate = settings::beside(&origin, &home.certificate);
         let team =
             read_certificate(&certificate).or_config(|| "read the home's certificate".to_owned())?.team_id();
-        let other = PolicyFile::read(&self.policy, home)?.machine();
-        let (in_force, state) = (home.policy_in_force().machine(), settings::beside(&origin, &home.state));
+        let state = settings::beside(&origin, &home.state);
+        let home = home.clone().with_limits_of_page(&state)?;
+        let other = PolicyFile::read(&self.policy, &home)?.machine();
+        let in_force = home.policy_in_force().machine();
         let since = self.since.before(guestright_clock::unix_seconds());
         let report = with_bar(Settings { state: &state, team, in_force: &in_force, other: &other, since })?;
         if let Some(figure) = &self.figure {

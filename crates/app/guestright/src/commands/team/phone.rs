@@ -38,11 +38,12 @@ impl PhoneArgs {
 }
 
 /// What the library wants to know of the team's home.
-pub(super) fn read_home(file: &Path) -> Result<HomeSettings, RunError> {
+pub(crate) fn read_home(file: &Path) -> Result<HomeSettings, RunError> {
     let settings: settings::HomeSettings = settings::read(file)?;
     let gateway = settings.gateway.as_ref();
     Ok(HomeSettings {
         state: settings::beside(file, &settings.state),
+        revocations: settings.revocations.as_ref().map(|list| settings::beside(file, list)),
         gateway: gateway.map(|gateway| settings::beside(file, &gateway.directory)),
         ikev2: gateway.is_some_and(|gateway| gateway.ikev2.is_some()),
     })

@@ -55,22 +55,31 @@ impl Credit {
     }
 
     /// Sets up to `want` aside, or nothing and why. It has to be durable before the access point hears of it.
-    fn begin_trial(&mut self, asker: (KeyId, Reference), want: Bytes, now: Time) -> Result<Bytes, String> {
+    fn begin_trial(
+        &mut self,
+        asker: (KeyId, Reference),
+        mut want: Bytes,
+        now: Time,
+    ) -> Result<Bytes, String> {
         if self.trials.given.contains_key(&asker) {
             return Err("this trial was asked for before".to_owned());
         }
-        let kept = Bytes(self.config.allowance.per_day.0 / 2);
-        let want = want.min(self.allowance.left(now).saturating_sub(kept));
-        if want < TRIAL_MIN {
-            return Err(format!(
-                "{kept} of what this household gives away in a day are for guests that sign, and the rest is given away"
-            ));
+        let is_counted = !self.serves_everybody(now);
+        if is_counted {
+            let kept = Bytes(self.config.allowance.per_day.0 / 2);
+            want = want.min(self.allowance.left(now).saturating_sub(kept));
+            if want < TRIAL_MIN {
+                return Err(format!(
+                    "{kept} of what this household gives away in a day are for guests that sign, and the rest is given away"
+                ));
+            }
         }
-        let given = self.take_allowance(want, now);
+        let given = self.slice_for_all(want, now).bytes;
         while self.trials.given.len() >= TRIALS_MAX {
             self.trials.given.pop_first();
         }
-        self.trials.given.insert(asker, given);
+        // What was not taken from the allowance does not go back to it.
+        self.trials.given.insert(asker, if is_counted { given } else { Bytes(0) });
         self.drain(now);
         Ok(given)
     }

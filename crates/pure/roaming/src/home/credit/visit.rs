@@ -21,6 +21,8 @@ pub(super) struct Visit {
     pub(super) slices: Bytes,
     /// Slices of what the household has for its team.
     pub(super) sponsored: Bytes,
+    /// Slices of nothing that the household has to count, while it serves everybody.
+    pub(super) uncounted: Bytes,
     pub(super) given_away: Bytes,
     /// What was reserved for it so far.
     pub(super) reserved: Bytes,
@@ -41,6 +43,23 @@ pub(super) struct Visit {
     pub(super) seen: Time,
 }
 
+/// Part of what a visit may carry without a hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slice {
+    pub(super) bytes: Bytes,
+    pub(super) of: Of,
+}
+
+/// What it is a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    /// What the household has for the visitor's team.
+    Team,
+    Allowance,
+    /// What the household gives while it serves everybody: as much as is wanted.
+    Everybody,
+}
+
 impl Visit {
     pub(super) fn new(question: SessionQuestion, now: Time) -> Self {
         let SessionQuestion { peer, reference, signed, proof, holds, left, .. } = question;
@@ -52,6 +71,7 @@ impl Visit {
             holds,
             slices: Bytes(0),
             sponsored: Bytes(0),
+            uncounted: Bytes(0),
             given_away: Bytes(0),
             reserved: Bytes(0),
             left,
@@ -70,6 +90,17 @@ impl Visit {
         (self.left, self.rounds, self.is_answered, self.wait_until) = (question.left, 0, false, None);
         self.ceilings.clear();
         self.latest(question.signed, question.proof, now);
+    }
+
+    /// It may carry so much more.
+    pub(super) fn add(&mut self, slice: Slice) {
+        let Slice { bytes, of } = slice;
+        let had = match of {
+            Of::Team => &mut self.sponsored,
+            Of::Allowance => &mut self.slices,
+            Of::Everybody => &mut self.uncounted,
+        };
+        *had = had.saturating_add(bytes);
     }
 
     pub(super) fn latest(&mut self, signed: Signed, proof: Proof, now: Time) {

@@ -110,3 +110,15 @@ fn nothing_is_granted_before_it_is_durable_nor_to_members_nor_without_an_allowan
     assert_eq!(Household::new(None).granted(1, 20 * MB), 0);
     assert_eq!(Household::new(Some(MB)).granted(1, 20 * MB), 0);
 }
+
+#[test]
+fn while_everybody_is_served_a_trial_takes_nothing_from_the_allowance_and_puts_nothing_back() {
+    let mut household = Household::new(Some(MB));
+    household.server.serve_everybody(Some(START.plus(1)));
+    assert_eq!(household.granted(1, 20 * MB), 20 * MB);
+    assert_eq!(household.left(), MB);
+    household.say(AP, 1, 0, 20 * MB);
+    assert_eq!(household.left(), MB);
+    household.server.serve_everybody(Some(START));
+    assert_eq!(household.granted(2, 20 * MB), 0, "it is over");
+}

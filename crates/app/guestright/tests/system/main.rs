@@ -13,6 +13,7 @@
 mod accesspoint;
 mod attacks;
 mod backup;
+mod browser;
 mod call;
 mod cli;
 mod credit;

@@ -27,7 +27,6 @@ use guestright_firewall::{self as firewall, Firewall, FirewallError};
 use guestright_identity::Role;
 use guestright_roaming::AccessPoint;
 use guestright_roaming::access_point::{Address, Event, SessionStatus, Transmit};
-use guestright_roaming::message::Code;
 use guestright_store::{Store, Writer, WriterHandle, WriterLimits};
 use guestright_units::{Bytes, Time};
 use inbox::Inbox;
@@ -690,20 +689,6 @@ impl Loop {
         self.orders.send(order);
     }
 
-    fn closed(&mut self, session: &SessionStatus, code: Code) {
-        self.log_session(session, code);
-        self.counts.note_end(session, code);
-        let now = self.clock.now();
-        self.guests.note_end(session, code, now);
-        self.shown.note_end(session, code, now);
-        let mut ended = session_json(session);
-        ended["end"] = json!(code.to_string());
-        if self.ended.len() == ENDED_MAX {
-            self.ended.pop_front();
-        }
-        self.ended.push_back(ended);
-    }
-
     /// Packets that were dropped, by the table and by the filter before it.
     fn dropped(&self) -> BTreeMap<&str, u64> {
         let table = self.drops.iter().map(|(name, packets)| (name.as_str(), *packets));
@@ -745,24 +730,6 @@ impl Loop {
                 Some(("end", address)) => ending::answer(self, address),
                 _ => json!({ "error": "the questions are: status, end ADDRESS, export, reload, stop" }),
             },
-        }
-    }
-
-    /// One line for each session, within a pace. Who it was and where is for those who look for a fault.
-    fn log_session(&mut self, session: &SessionStatus, code: Code) {
-        let SessionStatus { address, member, team, class, started, counted, signed, .. } = session;
-        tracing::debug!(%address, %member, "the session that is over was of this visitor");
-        let now = self.clock.now();
-        let (team, class, ended) = (team.short(), class.name(), now.unix_seconds());
-        let (bytes, signed_bytes) = (counted.0, signed.0);
-        match self.session_lines.next(now) {
-            Some(unsaid) => {
-                let unsaid = (unsaid > 0).then_some(unsaid);
-                tracing::info!(%started, %ended, %team, class, bytes, signed_bytes, reason = %code, unsaid, "session");
-            }
-            None => {
-                tracing::debug!(%started, %ended, %team, class, bytes, signed_bytes, reason = %code, "session");
-            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use guestright_channel::MessageReader;
 use guestright_identity::cose;
 use guestright_roaming::message::{
-    Acknowledgement, MESSAGE_MAX, Message, MessageError, TeamDecision, message_len,
+    Acknowledgement, MESSAGE_MAX, Message, MessageError, Outcome, TeamDecision, message_len,
 };
 use guestright_vectors::actors::{CONSUMER, PROVIDER};
 use std::io;
@@ -64,6 +64,7 @@ fn as_emitted(mut message: Message) -> Message {
     if let Message::Qrsp { reason, .. }
     | Message::Erro { reason, .. }
     | Message::Tryr { reason, .. }
+    | Message::SaysOutcome { outcome: Outcome::Failed { reason }, .. }
     | Message::Eapr { decision: Some(TeamDecision { reason, .. }), .. } = &mut message
     {
         let short = reason.chars().take(600).collect::<String>().trim().to_owned();

@@ -268,13 +268,33 @@ def read_tryr(message):
 def read_asks(message):
     message.read("Reference", number)
     message.read("Version", lambda text: number(text, 8))
-    message.choice("What", ("overview",))
+    what = message.choice("What", ("overview", "end-guest", "block-devices"))
+    if what == "end-guest":
+        message.read("Guest", guest)
+    if what == "block-devices":
+        need(len(message.body) // 6 <= 256, "oversized")
+        message.whole(read_devices)
+
+
+def guest(text):
+    need(re.fullmatch("[0-9a-f]{16}", text) is not None)
+    return text
+
+
+def read_devices(body):
+    devices = [body[at:at + 6] for at in range(0, len(body), 6)]
+    need(len(body) % 6 == 0 and all(one < other for one, other in zip(devices, devices[1:])))
 
 
 def read_says(message):
     message.read("Reference", number)
     message.read("Version", lambda text: number(text, 8))
-    message.fields["body"] = message.body.hex()
+    if "Outcome" not in message.headers:
+        message.fields["body"] = message.body.hex()
+    elif message.choice("Outcome", ("done", "failed")) == "done":
+        message.read("Ended", lambda text: number(text, 32))
+    else:
+        message.read("Reason", str)
 
 
 def read_erro(message):
@@ -302,8 +322,8 @@ ORDER = {
     "EAPR": ("Reference", "Decision", "Reason"),
     "TRYQ": ("Reference", "Request-Weight", "Unused"),
     "TRYR": ("Reference", "Volume", "Reason"),
-    "ASKS": ("Reference", "Version", "What"),
-    "SAYS": ("Reference", "Version"),
+    "ASKS": ("Reference", "Version", "What", "Guest"),
+    "SAYS": ("Reference", "Version", "Outcome", "Ended", "Reason"),
 }
 BASE64 = ("Certificate", "Member-Certificate", "Provider-Certificate", "Nonce", "Acknowledgement")
 

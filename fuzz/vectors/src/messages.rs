@@ -8,7 +8,9 @@ use guestright_radius::relay::{Answer, Conversation, Question, Sentence, What};
 use guestright_receipt::{Bundle, HoldId, HoldUse};
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::Message;
-use guestright_roaming::message::{Code, InSession, Inquiry, TeamDecision, Update, Volume};
+use guestright_roaming::message::{
+    BlockedDevices, Code, GuestId, InSession, Inquiry, Outcome, Reference, TeamDecision, Update, Volume,
+};
 use guestright_units::{Bytes, UnixSeconds};
 use serde_json::{Value, json};
 use std::num::NonZeroU16;
@@ -135,6 +137,11 @@ fn on_holds() -> Vec<(&'static str, Message)> {
         granted: Bytes(bytes),
         reason: "20.0 MB of what this household gives away".to_owned(),
     };
+    let asks = |what| Message::Asks { reference: 14, version: 1, what };
+    let block = |devices: &[[u8; 6]]| {
+        Inquiry::BlockDevices(BlockedDevices::new(devices.iter().copied()).expect("a few devices"))
+    };
+    let outcome = |outcome| Message::SaysOutcome { reference: 14, version: 1, outcome };
     vec![
         ("TRYQ that asks", Message::Tryq { reference: 12, request: Bytes(20_000_000), unused: Bytes(0) }),
         ("TRYQ at the end", Message::Tryq { reference: 12, request: Bytes(0), unused: Bytes(1_234) }),
@@ -142,6 +149,14 @@ fn on_holds() -> Vec<(&'static str, Message)> {
         ("TRYR that refuses", granted(0)),
         ("ASKS", Message::Asks { reference: 13, version: 1, what: Inquiry::Overview }),
         ("SAYS", Message::Says { reference: 13, version: 1, answer: vec![0xa0] }),
+        ("ASKS that ends a guest's session", asks(Inquiry::EndGuest(GuestId(0x0123_4567_89ab_cdef)))),
+        (
+            "ASKS that blocks two devices",
+            asks(block(&[[2, 0, 0x5e, 0x10, 0, 0x15], [2, 0, 0x5e, 0x10, 0, 0x16]])),
+        ),
+        ("ASKS that blocks no device", asks(block(&[]))),
+        ("SAYS that it is done", outcome(Outcome::Done { ended: 1 })),
+        ("SAYS that it is not", outcome(Outcome::Failed { reason: "the list could not be kept".to_owned() })),
         ("QRSP with a hold along a chain", along_a_chain(qrsp(0, &[hold(1)], None))),
         ("CONN of a visitor that signs for holds", conn(Bundle::default())),
         ("CACK with the home's address", cack("home.example:7275")),
@@ -212,6 +227,23 @@ pub(super) fn messages() -> Value {
     json!({ "messages": all().into_iter().map(vector).collect::<Vec<_>>() })
 }
 
+fn inquiry(reference: Reference, version: u8, what: &Inquiry) -> Value {
+    let (what, guest, body) = match what {
+        Inquiry::Overview => ("overview", None, None),
+        Inquiry::EndGuest(guest) => ("end-guest", Some(guest.to_string()), None),
+        Inquiry::BlockDevices(devices) => {
+            ("block-devices", None, Some(hex(&devices.iter().flatten().collect::<Vec<_>>())))
+        }
+    };
+    let mut fields = json!({ "Reference": reference, "Version": version, "What": what });
+    fields.as_object_mut().expect("it was made as one").extend(
+        [("Guest", guest), ("body", body)]
+            .into_iter()
+            .filter_map(|(name, it)| Some((name.to_owned(), json!(it?)))),
+    );
+    fields
+}
+
 /// What a reader gets, by the names of the headers.
 fn fields(message: &Message) -> Value {
     let body =
@@ -262,8 +294,11 @@ fn fields(message: &Message) -> Value {
             "Reference": reference, "Request-Weight": request.0, "Unused": unused.0 }),
         Message::Tryr { reference, granted, reason } => json!({
             "Reference": reference, "Volume": granted.0, "Reason": reason }),
-        Message::Asks { reference, version, what } => json!({
-            "Reference": reference, "Version": version, "What": what.to_string() }),
+        Message::Asks { reference, version, what } => inquiry(*reference, *version, what),
+        Message::SaysOutcome { reference, version, outcome: Outcome::Done { ended } } => json!({
+            "Reference": reference, "Version": version, "Outcome": "done", "Ended": ended }),
+        Message::SaysOutcome { reference, version, outcome: Outcome::Failed { reason } } => json!({
+            "Reference": reference, "Version": version, "Outcome": "failed", "Reason": reason }),
         Message::Says { reference, version, answer } => json!({
             "Reference": reference, "Version": version, "body": hex(answer) }),
         Message::Erro { reference, code, reason } => json!({

@@ -6,6 +6,7 @@
 //! does not sign in time is closed. So what is carried for nothing is a window at most.
 
 mod away;
+mod blocked;
 mod budget;
 mod config;
 mod debtors;
@@ -19,7 +20,7 @@ mod sessions;
 mod starts;
 mod stations;
 
-use crate::message::{Acknowledgement, Code, InSession, Message, Nonce, Reference, Update, Volume};
+use crate::message::{Acknowledgement, Code, Device, InSession, Message, Nonce, Reference, Update, Volume};
 use away::{Away, Denied};
 use budget::{Budget, OnHolds};
 use debtors::Debtors;
@@ -36,11 +37,12 @@ use session::{Session, Stage};
 use sessions::Sessions;
 use starts::Starts;
 use stations::Stations;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::num::NonZeroU16;
 
+pub use blocked::BLOCKED;
 pub use config::{Config, ContactLimits, Window};
 pub use session::{DebtChain, SessionStatus};
 pub use stations::{Joined, Station, StationReport, Stay};
@@ -249,6 +251,8 @@ pub struct AccessPoint {
     home_contacts: HomeContacts,
     stations: Stations,
     revocations: Revocations,
+    /// Devices that the household does not serve.
+    blocked: BTreeSet<Device>,
     is_stopping: bool,
     /// Where the team's home awaits other homes, as it said.
     home_address: Option<guestright_directory::Address>,
@@ -274,6 +278,7 @@ impl AccessPoint {
             home_contacts: HomeContacts::default(),
             stations: Stations::default(),
             revocations: Revocations::default(),
+            blocked: BTreeSet::new(),
             is_stopping: false,
             home_address: None,
         }
@@ -482,7 +487,8 @@ impl AccessPoint {
     /// home sees it come from. Said as often as the flow is seen; the machine contacts the home when it may.
     pub fn handle_flow(&mut self, visitor: Address, home: Ipv4Addr, port: NonZeroU16, now: Time) {
         let address = Address { home: Some(home), ..visitor };
-        if self.is_stopping || self.output.is_blocked() || self.sessions.serves(address.ip) {
+        let is_unwanted = self.is_stopping || self.blocked.contains(&address.mac);
+        if is_unwanted || self.output.is_blocked() || self.sessions.serves(address.ip) {
             return;
         }
         let path = self.home_contacts.open(address, port, &self.sessions, &self.config.contacts, now);
@@ -548,6 +554,9 @@ impl AccessPoint {
     /// # Errors
     /// One sentence for a person.
     pub fn check_join(&self, station: Station, team: TeamId) -> Result<(), &'static str> {
+        if self.blocked.contains(&station) {
+            return Err("This household does not serve this device.");
+        }
         let Config { stations_max, team_stations_max, .. } = self.config;
         if self.stations.has_room(station, team, stations_max, team_stations_max) {
             return Ok(());
@@ -557,7 +566,11 @@ impl AccessPoint {
 
     /// Takes in that a station has joined the Wi-Fi by 802.1X: its home and this household have let it in.
     pub fn handle_joined(&mut self, joined: Joined) {
+        let station = joined.station;
         self.stations.join(joined);
+        if self.blocked.contains(&station) {
+            self.dismiss(Address::new(station, Ipv4Addr::UNSPECIFIED), BLOCKED); // Since it was asked about.
+        }
     }
 
     /// Takes in what a radio reports of a station.
@@ -613,20 +626,6 @@ impl AccessPoint {
             self.close(address, Code::Closed, now);
         }
         self.is_stopping = true;
-    }
-
-    /// The household ends the sessions at this address, those of its tunnels too, and their visitors are told so. Whoever had one
-    /// may ask for another. Says how many there were.
-    pub fn end(&mut self, ip: Ipv4Addr, now: Time) -> usize {
-        let here: Vec<_> = self.sessions.addresses().into_iter().filter(|address| address.ip == ip).collect();
-        for address in &here {
-            if let Some(session) = self.sessions.get_mut(*address) {
-                session.was_ended = true;
-            }
-            self.close(*address, Code::Closed, now);
-        }
-        self.flush(now);
-        here.len()
     }
 
     /// The next bytes to send.
@@ -813,8 +812,11 @@ impl AccessPoint {
         Ok(())
     }
 
-    /// Who has joined the Wi-Fi as one of a team gets no session of another.
+    /// A device that is blocked gets no session, and one that has joined the Wi-Fi as one of a team none of another.
     fn check_station(&self, address: Address, certificate: &Certificate) -> Result<(), Refusal> {
+        if self.blocked.contains(&address.mac) {
+            return Err(Refusal::blocked());
+        }
         match self.stations.team(address.mac) {
             Some(team) if team != certificate.team_id() => {
                 let reason = format!(
@@ -1004,8 +1006,9 @@ impl AccessPoint {
     ) {
         let Question { address, path, certificate, nonce, holds, .. } = question;
         let Some(nonce) = nonce else { return }; // The session that it was for is over.
-        // It may have joined as another meanwhile.
+        // It may have joined as another meanwhile, or be blocked.
         if let Err(refusal) = self.check_station(address, &certificate) {
+            self.home_contacts.over(path, false, now);
             return self.output.refuse(address, path, refusal);
         }
         if self.sessions.len() >= self.config.sessions_max {
@@ -1304,6 +1307,7 @@ impl AccessPoint {
         }
         let reason = match code {
             Code::Unpaid => format!("no receipt in time: {unpaid} were carried for nothing"),
+            Code::Refused if session.was_blocked => BLOCKED.to_owned(),
             Code::Refused if session.decided_alone => Denied::UsedUp.reason().to_owned(),
             Code::Refused if session.more.reason.is_some() => session.more.reason.clone().unwrap_or_default(),
             Code::Refused => "the decision changed".to_owned(),

@@ -10,9 +10,10 @@ mod config;
 mod credit;
 mod decision;
 mod joining;
+mod orders;
 mod session;
 
-use crate::message::{Code, Inquiry, Message, Reference, Update};
+use crate::message::{Code, Inquiry, Message, Outcome, Reference, Update};
 use crate::queue::{Queue, Worth};
 use crate::renewal::{NotRenewed, Renewer};
 use admission::Admission;
@@ -28,6 +29,7 @@ use guestright_reciprocity::{
 };
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use joining::Joining;
+use orders::Devices;
 use rand::CryptoRng;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -153,6 +155,10 @@ pub enum Event {
         version: u8,
         answer: Vec<u8>,
     },
+    /// An access point has done what [`TeamServer::end_guest`] or [`TeamServer::set_blocked_devices`] asked, or could not. It says
+    /// so with their reference, which tells the program around which of its questions this answers: references of both are
+    /// its own to choose, and none should be used twice.
+    Acted { peer: Peer, reference: Reference, outcome: Outcome },
     /// Something was refused. Counted in [`TeamServer::refusals`].
     Refused {
         /// Why, in a word.
@@ -267,6 +273,8 @@ pub struct TeamServer {
     blocked: BTreeSet<TeamId>,
     /// Until when it serves everybody.
     everybody_until: Option<UnixSeconds>,
+    /// Which devices its access points serve no more.
+    devices: Devices,
     next_token: Token,
     faded: Time,
     refusals: BTreeMap<&'static str, u64>,
@@ -303,6 +311,7 @@ impl TeamServer {
             joining: Joining::default(),
             blocked: BTreeSet::new(),
             everybody_until: None,
+            devices: Devices::default(),
             next_token: 0,
             faded: now,
             refusals: BTreeMap::new(),
@@ -331,6 +340,7 @@ impl TeamServer {
         let is_access_point = certificate.role() == Role::AccessPoint;
         self.peers.insert(peer, certificate);
         if is_access_point {
+            self.devices.connected(peer);
             let own = self.revocations.get(&self.team).into_iter();
             let others =
                 self.revocations.iter().filter(|(team, _)| **team != self.team).map(|(_, list)| list);
@@ -343,6 +353,7 @@ impl TeamServer {
     /// A program has gone.
     pub fn handle_disconnected(&mut self, peer: Peer) {
         self.peers.remove(&peer);
+        self.devices.disconnected(peer);
         self.joining.disconnected(peer);
         self.shown.retain(|(other, _), _| *other != peer);
     }
@@ -357,6 +368,7 @@ impl TeamServer {
         if let Err(error) = holds.and_then(|()| self.check_revoked(certificate, seconds)) {
             self.refuse(peer, None, "certificate", Code::Certificate, error.to_string());
             self.peers.remove(&peer);
+            self.devices.disconnected(peer);
             return;
         }
         match (Message::parse(bytes), role) {
@@ -404,6 +416,9 @@ impl TeamServer {
             (Ok(Message::Says { reference, version, answer }), Role::AccessPoint) => {
                 self.push_event(Event::Answered { peer, reference, version, answer });
             }
+            (Ok(Message::SaysOutcome { reference, outcome, .. }), Role::AccessPoint) => {
+                self.push_event(Event::Acted { peer, reference, outcome });
+            }
             (Ok(other), _) => {
                 let reason = format!("a {} of a {role} is not for a team server", other.method());
                 self.refuse(peer, None, "unexpected", Code::Malformed, reason);
@@ -415,8 +430,7 @@ impl TeamServer {
     /// Asks all access points what the household wants to see, and says which were asked. Each answers with an
     /// [`Event::Answered`], or not at all: one that is older than this question counts it among what it cannot read.
     pub fn ask_access_points(&mut self, reference: Reference, version: u8) -> Vec<(Peer, KeyId)> {
-        let access_points = self.peers().filter(|(_, role, _)| *role == Role::AccessPoint);
-        let asked: Vec<_> = access_points.map(|(peer, _, key)| (peer, key)).collect();
+        let asked = self.access_points();
         let question = Message::Asks { reference, version, what: Inquiry::Overview };
         asked.iter().for_each(|(peer, _)| self.send(*peer, &question));
         asked
@@ -614,7 +628,7 @@ impl TeamServer {
 
     /// The next message to send.
     pub fn poll_transmit(&mut self) -> Option<(Peer, Vec<u8>)> {
-        self.transmits.pop()
+        self.devices.poll_transmit().or_else(|| self.transmits.pop())
     }
 
     /// The next event.
@@ -698,9 +712,11 @@ impl TeamServer {
                     .remove_if(|other| matches!(other, Event::Revoked(older) if older.team_id() == team));
                 Worth::Durable
             }
-            Event::Begun { .. } | Event::Decided { .. } | Event::Finished { .. } | Event::Renewed { .. } => {
-                Worth::Session
-            }
+            Event::Acted { .. }
+            | Event::Begun { .. }
+            | Event::Decided { .. }
+            | Event::Finished { .. }
+            | Event::Renewed { .. } => Worth::Session,
             // It is asked again.
             Event::Answered { .. } | Event::Refused { .. } => Worth::Reply,
         };

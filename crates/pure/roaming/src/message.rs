@@ -6,6 +6,7 @@
 mod acknowledgement;
 mod error;
 mod frame;
+mod inquiry;
 
 use crate::message::frame::Frame;
 use base64::Engine;
@@ -23,6 +24,7 @@ use std::str::FromStr;
 pub use acknowledgement::Acknowledgement;
 pub use error::MessageError;
 pub use frame::{BODY_MAX, HEADER_BLOCK_MAX, HEADERS_MAX, MESSAGE_MAX, START_LINE_MAX, message_len};
+pub use inquiry::{BlockedDevices, Device, GuestId, Inquiry, Outcome};
 
 /// A number that the asker chose and the answer repeats.
 pub type Reference = u64;
@@ -159,7 +161,7 @@ pub enum Message {
         /// One sentence for a person.
         reason: String,
     },
-    /// Team server to its access point: what do you know that the household wants to see?
+    /// Team server to its access point: what do you know that the household wants to see, or do what it wants.
     Asks {
         /// To be repeated in the answer.
         reference: Reference,
@@ -176,6 +178,14 @@ pub enum Message {
         /// In this form, by `pure/overview`.
         answer: Vec<u8>,
     },
+    /// Access point to its team server: whether it has done what an ASKS was about.
+    SaysOutcome {
+        /// From the question.
+        reference: Reference,
+        /// The answer's form: the newest that both know.
+        version: u8,
+        outcome: Outcome,
+    },
     /// Something was refused, or the session is over.
     Erro {
         /// From the question, between programs of one team.
@@ -184,29 +194,6 @@ pub enum Message {
         /// One sentence for a person.
         reason: String,
     },
-}
-
-/// What an ASKS is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inquiry {
-    /// Guests, refusals, and whether all is well.
-    Overview,
-}
-
-impl fmt::Display for Inquiry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Overview => "overview",
-        })
-    }
-}
-
-impl FromStr for Inquiry {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text == "overview" { Ok(Self::Overview) } else { Err("no such question".to_owned()) }
-    }
 }
 
 /// The household's word about a team whose home has accepted a device.
@@ -453,7 +440,12 @@ impl Message {
             "ASKS" => Ok(Self::Asks {
                 reference: frame.value("Reference")?,
                 version: frame.value("Version")?,
-                what: frame.value("What")?,
+                what: Inquiry::parse(&frame)?,
+            }),
+            "SAYS" if frame.has("Outcome") => Ok(Self::SaysOutcome {
+                reference: frame.value("Reference")?,
+                version: frame.value("Version")?,
+                outcome: Outcome::parse(&frame)?,
             }),
             "SAYS" => Ok(Self::Says {
                 reference: frame.value("Reference")?,
@@ -597,12 +589,17 @@ impl Message {
             Self::Asks { reference, version, what } => {
                 out.header("Reference", reference);
                 out.header("Version", version);
-                out.header("What", what);
+                what.write(&mut out);
             }
             Self::Says { reference, version, answer } => {
                 out.header("Reference", reference);
                 out.header("Version", version);
                 out.body.clone_from(answer);
+            }
+            Self::SaysOutcome { reference, version, outcome } => {
+                out.header("Reference", reference);
+                out.header("Version", version);
+                outcome.write(&mut out);
             }
             Self::Erro { reference, code, reason } => {
                 out.optional("Reference", reference.as_ref());
@@ -629,7 +626,7 @@ impl Message {
             Self::Tryq { .. } => "TRYQ",
             Self::Tryr { .. } => "TRYR",
             Self::Asks { .. } => "ASKS",
-            Self::Says { .. } => "SAYS",
+            Self::Says { .. } | Self::SaysOutcome { .. } => "SAYS",
             Self::Erro { .. } => "ERRO",
         }
     }

@@ -247,6 +247,13 @@ impl Trials {
         here.into_iter().for_each(|address| self.give_up(address, now));
     }
 
+    /// The household does not serve this station: what it tries is over. Says whether there was anything.
+    pub fn end_station(&mut self, station: [u8; 6], now: Time) -> bool {
+        let here: Vec<_> = self.trials.keys().filter(|address| address.mac == station).copied().collect();
+        here.iter().for_each(|address| self.give_up(*address, now));
+        !here.is_empty()
+    }
+
     pub fn end_all(&mut self, now: Time) {
         self.config = TrialConfig::NONE;
         let all: Vec<_> = self.trials.keys().copied().collect();

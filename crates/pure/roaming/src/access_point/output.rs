@@ -1,4 +1,4 @@
-use crate::access_point::{Address, Config, Event, Path, Transmit};
+use crate::access_point::{Address, BLOCKED, Config, Event, Path, Transmit};
 use crate::message::{Code, Message};
 use crate::queue::{Queue, Worth};
 use std::collections::BTreeMap;
@@ -17,6 +17,11 @@ impl Refusal {
     /// Nothing is wrong with the message; the visitor may ask again.
     pub(super) fn busy(reason: &str) -> Self {
         Self { kind: "busy", code: Code::Busy, reason: reason.to_owned() }
+    }
+
+    /// The household does not serve this device.
+    pub(super) fn blocked() -> Self {
+        Self { kind: "blocked", code: Code::Refused, reason: BLOCKED.to_owned() }
     }
 }
 

@@ -65,6 +65,8 @@ pub(super) struct Session {
     pub(super) gave_way: bool,
     /// Whether it ends because the household wants it to.
     pub(super) was_ended: bool,
+    /// Whether it ends because the household does not serve its device.
+    pub(super) was_blocked: bool,
     /// Whether it signs receipts that name holds.
     pub(super) holds: bool,
     /// How much more it may take; nothing: as much as there is.
@@ -114,6 +116,8 @@ pub struct SessionStatus {
     pub signed: Bytes,
     /// Whether its packets pass.
     pub open: bool,
+    /// Whether it ends because the household does not serve its device.
+    pub was_blocked: bool,
     /// What may still be carried before the team server is asked again; nothing: as much as there is.
     pub left: Option<Bytes>,
     /// The debts that it is served on, as the team server named them last; nothing: it is served on what is given away.
@@ -160,6 +164,7 @@ impl Session {
             line_lost: false,
             gave_way: false,
             was_ended: false,
+            was_blocked: false,
             holds: false,
             budget: None,
             chain: None,
@@ -308,6 +313,7 @@ impl Session {
             counted: self.counted,
             signed: self.signed,
             open: self.stage == Stage::Open,
+            was_blocked: self.was_blocked,
             left: self.budget.as_ref().map(|_| self.left()),
             chain: self.chain.clone(),
         }

@@ -55,6 +55,9 @@ pub enum MessageError {
     /// What goes to or comes from another home about EAP is refused.
     #[error("the body is refused: {0}")]
     Eap(#[from] RelayError),
+    /// The body is no list of devices.
+    #[error("the body of {got} bytes is no list of devices: six bytes for each, each after the one before")]
+    Devices { got: usize },
 }
 
 impl MessageError {
@@ -64,7 +67,7 @@ impl MessageError {
             Self::Truncated { .. } => "truncated",
             Self::TooLong { .. } => "oversized",
             Self::Certificate(_) => "certificate",
-            Self::Body(_) | Self::Eap(_) => "body",
+            Self::Body(_) | Self::Eap(_) | Self::Devices { .. } => "body",
             Self::StartLine
             | Self::HeaderLine { .. }
             | Self::DuplicateHeader(_)

@@ -77,6 +77,22 @@ fn any_eapq() -> impl Strategy<Value = Message> {
     })
 }
 
+fn any_inquiry() -> impl Strategy<Value = Inquiry> {
+    let devices = proptest::collection::btree_set(any::<[u8; 6]>(), 0..=BlockedDevices::MAX);
+    prop_oneof![
+        Just(Inquiry::Overview),
+        any::<u64>().prop_map(|id| Inquiry::EndGuest(GuestId(id))),
+        devices.prop_map(|devices| Inquiry::BlockDevices(BlockedDevices::new(devices).unwrap())),
+    ]
+}
+
+fn any_outcome() -> impl Strategy<Value = Outcome> {
+    prop_oneof![
+        any::<u32>().prop_map(|ended| Outcome::Done { ended }),
+        any_reason().prop_map(|reason| Outcome::Failed { reason }),
+    ]
+}
+
 fn any_reason() -> impl Strategy<Value = String> {
     "[!-~]{1,20}( [!-~]{1,20}){0,5}"
 }
@@ -155,11 +171,13 @@ fn any_message() -> impl Strategy<Value = Message> {
             granted: Bytes(granted),
             reason
         }),
-        (any::<u64>(), any::<u8>()).prop_map(|(reference, version)| Message::Asks {
+        (any::<u64>(), any::<u8>(), any_inquiry()).prop_map(|(reference, version, what)| Message::Asks {
             reference,
             version,
-            what: Inquiry::Overview
+            what
         }),
+        (any::<u64>(), any::<u8>(), any_outcome())
+            .prop_map(|(reference, version, outcome)| Message::SaysOutcome { reference, version, outcome }),
         (any::<u64>(), any::<u8>(), proptest::collection::vec(any::<u8>(), 0..64))
             .prop_map(|(reference, version, answer)| Message::Says { reference, version, answer }),
         (any::<Option<u64>>(), reason()).prop_map(|(reference, reason)| Message::Erro {
@@ -343,6 +361,61 @@ fn what_is_asked_has_to_be_known() {
     assert_eq!(text, "ASKS P2PWNC/3.0\r\nReference: 3\r\nVersion: 1\r\nWhat: overview\r\n\r\n");
     let other = text.replace("overview", "everything");
     assert!(matches!(Message::parse(other.as_bytes()), Err(MessageError::Header { name: "What", .. })));
+}
+
+#[test]
+fn a_guest_has_one_name() {
+    let asks = |what| Message::Asks { reference: 3, version: 1, what };
+    let text = String::from_utf8(asks(Inquiry::EndGuest(GuestId(0x0abc))).emit()).unwrap();
+    assert!(text.ends_with("What: end-guest\r\nGuest: 0000000000000abc\r\n\r\n"), "{text}");
+    for wrong in ["0000000000000ABC", "abc", "+000000000000abc", "00000000000000abc", "10.11.0.2", ""] {
+        let other = text.replace("0000000000000abc", wrong);
+        let error = Message::parse(other.as_bytes());
+        assert!(matches!(error, Err(MessageError::Header { name: "Guest", .. })), "{wrong}: {error:?}");
+    }
+    let none = text.replace("Guest: 0000000000000abc\r\n", "");
+    assert_eq!(Message::parse(none.as_bytes()), Err(MessageError::MissingHeader("Guest")));
+}
+
+#[test]
+fn a_list_of_devices_has_one_form_and_a_limit() {
+    let list = |body: &[u8]| {
+        let head = "ASKS P2PWNC/3.0\r\nReference: 3\r\nVersion: 1\r\nWhat: block-devices\r\n";
+        let head = format!("{head}Content-Length: {}\r\n\r\n", body.len());
+        Message::parse(&[head.as_bytes(), body].concat())
+    };
+    let ascending = |count: u16| -> Vec<u8> {
+        (0..count).flat_map(|number| [&[2, 0, 0, 0][..], &number.to_be_bytes()].concat()).collect()
+    };
+    let what = |message| match message {
+        Message::Asks { what: Inquiry::BlockDevices(devices), .. } => devices,
+        other => panic!("{other:?}"),
+    };
+    assert!(what(list(&[]).unwrap()).is_empty(), "all are served again");
+    let full = what(list(&ascending(256)).unwrap());
+    assert_eq!((full.len(), full.iter().last()), (256, Some([2, 0, 0, 0, 0, 255])));
+    let too_long = MessageError::TooLong { part: "list of devices", got: 257 * 6, max: 256 * 6 };
+    assert_eq!(list(&ascending(257)), Err(too_long));
+    for wrong in [vec![2, 0, 0, 0, 0], [[2; 6], [2; 6]].concat(), [[3; 6], [2; 6]].concat()] {
+        assert_eq!(list(&wrong), Err(MessageError::Devices { got: wrong.len() }));
+    }
+    let many =
+        |count: u16| (0..count).map(|number| [2, 0, 0, 0, number.to_be_bytes()[0], number.to_be_bytes()[1]]);
+    assert!(BlockedDevices::new(many(256)).is_some() && BlockedDevices::new(many(257)).is_none());
+    assert!(BlockedDevices::new(many(256).chain(many(256))).is_some(), "each is in it once");
+}
+
+#[test]
+fn an_outcome_is_no_answer_that_an_overview_could_be_taken_for() {
+    let done = Message::SaysOutcome { reference: 3, version: 1, outcome: Outcome::Done { ended: 2 } };
+    let text = String::from_utf8(done.emit()).unwrap();
+    assert_eq!(text, "SAYS P2PWNC/3.0\r\nReference: 3\r\nVersion: 1\r\nOutcome: done\r\nEnded: 2\r\n\r\n");
+    let other = text.replace("done", "perhaps");
+    assert!(matches!(Message::parse(other.as_bytes()), Err(MessageError::Header { name: "Outcome", .. })));
+    let none = text.replace("Ended: 2\r\n", "");
+    assert_eq!(Message::parse(none.as_bytes()), Err(MessageError::MissingHeader("Ended")));
+    let failed = text.replace("done", "failed");
+    assert_eq!(Message::parse(failed.as_bytes()), Err(MessageError::MissingHeader("Reason")));
 }
 
 #[test]

@@ -186,3 +186,20 @@ proptest! {
         prop_assert_eq!(given, back + carried);
     }
 }
+
+#[test]
+fn what_a_blocked_station_tries_is_over_at_every_stage() {
+    let mut trials = Trials::new(CONFIG, NOW);
+    begin(&mut trials, station(1), NOW);
+    assert!(!trials.end_station(station(2).mac, NOW), "it tries nothing");
+    assert!(trials.end_station(station(1).mac, NOW));
+    assert_eq!(drain(&mut trials), [TrialEvent::Close(station(1))]);
+    trials.start(station(2), NOW);
+    let [TrialEvent::Ask { reference, bytes }] = drain(&mut trials)[..] else {
+        panic!("the home is not asked")
+    };
+    assert!(trials.end_station(station(2).mac, NOW));
+    assert_eq!(drain(&mut trials), [TrialEvent::Begun { address: station(2), runs: false }]);
+    trials.handle_answer(reference, bytes, NOW);
+    assert_eq!(drain(&mut trials), [TrialEvent::Over { reference, unused: bytes }], "all of it goes back");
+}

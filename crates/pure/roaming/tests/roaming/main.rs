@@ -7,6 +7,7 @@
 )]
 
 mod attacks;
+mod blocked;
 mod credit;
 mod days;
 mod delegate;

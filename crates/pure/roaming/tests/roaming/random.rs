@@ -52,8 +52,8 @@ fn happened(machine: fn(&[u8]) -> Tally, wanted: &[&str]) {
 
 #[test]
 fn random_bytes_get_far_enough_to_mean_something() {
-    happened(access_point, &["opened", "closing", "closed", "received", "connect", "refused"]);
-    happened(team_server, &["stored", "decided", "acknowledged", "revoked"]);
+    happened(access_point, &["opened", "closing", "closed", "received", "connect", "refused", "blocked"]);
+    happened(team_server, &["stored", "decided", "acknowledged", "revoked", "listed"]);
     happened(visitor, &["granted", "signed", "signed on a hold", "hold refused", "disputed", "ended"]);
     happened(delegate, &["granted", "signed", "ended", "refused"]);
 }

@@ -471,6 +471,7 @@ impl World {
                 | home::Event::Reserved { .. }
                 | home::Event::Renewed { .. }
                 | home::Event::Answered { .. }
+                | home::Event::Acted { .. }
                 | home::Event::Begun { .. }
                 | home::Event::Finished { .. }
                 | home::Event::Revoked(_)

@@ -361,6 +361,7 @@ impl Household {
                 | home::Event::Reserved { .. }
                 | home::Event::Renewed { .. }
                 | home::Event::Answered { .. }
+                | home::Event::Acted { .. }
                 | home::Event::Begun { .. }
                 | home::Event::Finished { .. }
                 | home::Event::Revoked(_)

@@ -152,8 +152,9 @@ impl Run<'_> {
             22 => self.flow(),
             _ => match self.choices.byte() {
                 0..=7 => self.machine.shut_down(self.now),
-                8..=99 => self.asleep = self.choices.byte() % 16,
-                100..=179 => self.machine.handle_home_lost(self.now),
+                8..=31 => self.asleep = self.choices.byte() % 16,
+                32..=119 => self.block(),
+                120..=179 => self.machine.handle_home_lost(self.now),
                 180..=255 => self.machine.handle_home_found(self.now),
             },
         }
@@ -330,6 +331,19 @@ impl Run<'_> {
         self.machine.handle_home(&bytes, self.now);
     }
 
+    /// The household serves some devices no longer, or ends what is at an address.
+    fn block(&mut self) {
+        if self.choices.byte() < 64 {
+            let ip = self.address().ip;
+            self.machine.end(ip, self.now);
+            return;
+        }
+        let which = self.choices.byte();
+        let devices = (0..ADDRESSES).filter(|number| which >> number & 1 == 1);
+        let ended = self.machine.set_blocked_devices(devices.map(|number| [2, 0, 0, 0, 0, number]), self.now);
+        *self.tally.entry("blocked").or_default() += u64::try_from(ended).expect("a few sessions");
+    }
+
     /// What happens on a connection to a visitor's home.
     fn contact(&mut self) {
         if self.contacts.is_empty() {
@@ -470,6 +484,10 @@ impl Run<'_> {
             let session = status.iter().find(of).expect("what is open is a session");
             let most = session.signed.saturating_add(window);
             assert!(session.team == own || gate.most <= most, "{session:?} may pass {gate:?}");
+            assert!(
+                !self.machine.is_blocked(gate.address.mac),
+                "{session:?} is served, and its device is blocked"
+            );
         }
         // One more where somebody is about to give way.
         assert!(status.len() <= SESSIONS_MAX + 1, "{} sessions", status.len());

@@ -321,6 +321,7 @@ impl Run<'_> {
                 | Message::Tryr { .. }
                 | Message::Asks { .. }
                 | Message::Says { .. }
+                | Message::SaysOutcome { .. }
                 | Message::Updt { .. }) => panic!("no delegate says {other:?}"),
             }
         }

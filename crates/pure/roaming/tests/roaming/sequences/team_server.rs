@@ -3,12 +3,12 @@
 use super::Tally;
 use super::actors::{Actor, HOUSE, MEMBERS, START, bundle, secret};
 use super::choices::{Choices, Sent};
-use guestright_identity::RevocationList;
+use guestright_identity::{RevocationList, Role};
 use guestright_receipt::{Bundle, Receipt, Registers};
 use guestright_reciprocity::StrangerCounters;
 use guestright_roaming::Message;
 use guestright_roaming::home::{Config, Event, Peer, StoreReport, TeamServer, Token};
-use guestright_roaming::message::{Reference, Update};
+use guestright_roaming::message::{BlockedDevices, GuestId, Inquiry, Reference, Update};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
@@ -34,6 +34,9 @@ struct Run<'a> {
     delivered: BTreeMap<(Peer, Reference), Vec<usize>>,
     asked: BTreeMap<(Peer, Reference), usize>,
     inputs: Sent<(Peer, Vec<u8>)>,
+    /// The devices that are blocked, and which list each access point has since it connected.
+    blocked: Option<BlockedDevices>,
+    listed: BTreeMap<Peer, BlockedDevices>,
     tally: Tally,
 }
 
@@ -65,6 +68,8 @@ pub(crate) fn team_server(bytes: &[u8]) -> Tally {
         delivered: BTreeMap::new(),
         asked: BTreeMap::new(),
         inputs: Sent::new(),
+        blocked: None,
+        listed: BTreeMap::new(),
         tally: Tally::new(),
     };
     for peer in 0..PEERS {
@@ -96,10 +101,12 @@ impl Run<'_> {
             13 => self.now = self.now + self.choices.span(),
             14 => self.revoke(),
             _ => match self.choices.byte() {
-                0..=99 => self.asleep = self.choices.byte() % 16,
+                0..=23 => self.asleep = self.choices.byte() % 16,
+                24..=99 => self.block(),
                 100..=179 => {
                     let peer = self.peer();
                     self.machine.handle_disconnected(peer);
+                    self.listed.remove(&peer);
                 }
                 180..=255 => {
                     let peer = self.choices.below(PEERS);
@@ -112,6 +119,7 @@ impl Run<'_> {
     /// A program of the team connects, unless its certificate holds no longer.
     fn connect(&mut self, peer: usize) {
         let number = u64::try_from(peer).expect("a small number");
+        self.listed.remove(&number);
         if self.machine.handle_connected(number, HOUSE[peer].certificate.clone(), self.now).is_err() {
             *self.tally.entry("not-let-in").or_default() += 1;
         }
@@ -236,6 +244,20 @@ impl Run<'_> {
         self.machine.handle_revocations(list);
     }
 
+    /// The household serves other devices no longer, or ends a session.
+    fn block(&mut self) {
+        let number = self.choices.byte();
+        if number < 32 {
+            let access_point = HOUSE[0].certificate.subject_id();
+            self.machine.end_guest(access_point, GuestId(number.into()), self.choices.number());
+            return;
+        }
+        let devices = BlockedDevices::new((0..number % 8).map(|last| [2, 0, 0, 0, 0, last])).expect("a few");
+        self.machine.set_blocked_devices(devices.clone(), self.choices.number());
+        self.blocked = Some(devices);
+        self.listed.clear();
+    }
+
     fn again(&mut self) {
         let Some((peer, bytes)) = self.inputs.pick(&mut self.choices) else { return };
         let peer = if self.choices.yes() { peer } else { self.peer() };
@@ -264,11 +286,25 @@ impl Run<'_> {
         }
         assert!(self.waiting.len() <= WAITING_MAX, "{} orders to the store", self.waiting.len());
         let transmits: Vec<_> = std::iter::from_fn(|| self.machine.poll_transmit()).collect();
-        assert!(transmits.len() <= self.config.transmits_max, "{} messages waited", transmits.len());
+        let most = self.config.transmits_max + PEERS;
+        assert!(transmits.len() <= most, "{} messages waited", transmits.len());
+        let mut answered = BTreeSet::new();
         for (peer, bytes) in transmits {
             let message = Message::parse(&bytes).expect("it says what can be read");
-            self.check_answer(peer, &message);
+            if let Message::Asks { what: Inquiry::BlockDevices(devices), .. } = message {
+                assert!(!answered.contains(&peer), "the list came after something else");
+                self.listed.insert(peer, devices);
+                *self.tally.entry("listed").or_default() += 1;
+            } else {
+                answered.insert(peer);
+                self.check_answer(peer, &message);
+            }
         }
+        let access_points = self.machine.peers().filter(|(_, role, _)| *role == Role::AccessPoint);
+        for (peer, ..) in access_points {
+            assert_eq!(self.listed.get(&peer), self.blocked.as_ref(), "the list of {peer}");
+        }
+        assert!(self.listed.keys().all(|peer| *peer == 0), "it is for access points: {:?}", self.listed);
     }
 
     /// Every answer is to a question of this peer's, one to each.
@@ -312,6 +348,7 @@ impl Run<'_> {
             | Event::Reserved { .. }
             | Event::Renewed { .. }
             | Event::Answered { .. }
+            | Event::Acted { .. }
             | Event::Begun { .. }
             | Event::Finished { .. }
             | Event::Decided { .. }

@@ -357,6 +357,7 @@ impl Run<'_> {
                 | Message::Tryr { .. }
                 | Message::Asks { .. }
                 | Message::Says { .. }
+                | Message::SaysOutcome { .. }
                 | Message::Updt { .. }) => panic!("no visitor says {other:?}"),
             }
         }

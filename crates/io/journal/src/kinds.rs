@@ -24,7 +24,7 @@ const fn of(id: &'static str, what: &'static str) -> Kind {
 
 /// All of them, by what they say.
 #[rustfmt::skip]
-pub const KINDS: [Kind; 144] = [
+pub const KINDS: [Kind; 146] = [
     of("880912e22f5dfe7fb93977118d9ebab2", "IKEv2 members could not be changed"),
     of("33c89a1f74510318b9ef48596b36bee8", "RadSec keeps the certificates that it has"),
     of("90f11abdc52c38d2221849eb2524058a", "WireGuard does not say where members are"),
@@ -68,6 +68,7 @@ pub const KINDS: [Kind; 144] = [
     of("be2e8ac89472cc9a0f67fc2d4703297c", "a visitor's hardware address could not be looked up"),
     of("f3659961851cc48ee751922f5effcc56", "accounts could not be kept; nobody is served on credit until they are"),
     of("9e5ec12c3e7fb28a4dd6512e58cdd4b2", "an access point claims more than was counted; not signed"),
+    of("5c7acb20372d4439aab4f25196e29e6c", "an access point has not done what the household wants"),
     of("ccec5fbb2e40e57a68b30d3ff370f2be", "another program had changed the kill switch; it is closed again"),
     of("6ecc839d46e337ddbc46b17b2496d895", "another program has changed the kill switch, and it cannot be put back; trying on"),
     of("7bdf72956f867c9ba90172cbb8543f78", "another program has removed the visitor's counters; they are made anew"),
@@ -137,6 +138,7 @@ pub const KINDS: [Kind; 144] = [
     of("4b9a566c5c5affa32c36b10ac522e236", "the kill switch could not be opened"),
     of("bf2c19b0b984a5c88c56f9405f41ddbd", "the last 30 days could not be summed up"),
     of("c06790fd63e63c18ac451e401587c5d0", "the lifetime of the associations: make new keys"),
+    of("dc379a8007824ee5a0f2d3afcbdd99f9", "the list of blocked devices could not be kept here"),
     of("b1832d767ebaf63a12d5626771361fec", "the memory of strangers could not be kept"),
     of("6960d242808fbd491cd271da7a8dfe4e", "the meter of the tunnels could not be removed"),
     of("17d287dbebe321c03481c464e873c438", "the page for phones is closed"),

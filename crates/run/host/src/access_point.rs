@@ -1,5 +1,6 @@
 //! The loop around the access point's machine.
 
+mod blocked;
 mod ending;
 mod guard;
 mod home_contact;
@@ -7,6 +8,7 @@ mod inbox;
 mod kept;
 mod link;
 mod metrics;
+mod orders;
 mod overview;
 pub mod phones;
 pub mod radsec;
@@ -19,6 +21,8 @@ use crate::home_channel::{self, FromHome};
 use crate::log_pace::LogPace;
 use crate::renewal::{self, OwnCertificate};
 use crate::{HomeAddress, QUESTIONS_MAX, Reload, Requests, export, private};
+use blocked::Blocked;
+pub use blocked::blocked_devices;
 use guard::{Condition, Done, Order, Orders};
 use guestright_channel::{Credentials, CurrentCredentials};
 use guestright_clock::Clock;
@@ -106,6 +110,7 @@ struct Loop {
     reloading: Reloading,
     /// What the page is shown of guests, and their trials.
     guests: Guests,
+    blocked: Blocked,
     shown: overview::Shown,
     counts: metrics::Counts,
     page: Option<Page>,
@@ -178,7 +183,7 @@ async fn serve(
     // Before anything is opened or changed.
     let rules = settings.rules()?;
     private::make_private_directory(state)?;
-    let Kept { store, undelivered, revocations } = Kept::open(state)?;
+    let Kept { store, undelivered, revocations, blocked } = Kept::open(state)?;
     let access_point_address = rules.access_point;
     let address = SocketAddr::from((access_point_address, settings.port));
     let (phones, radius) = settings.phones.as_ref().map(Phones::open).transpose()?.unzip();
@@ -217,6 +222,7 @@ async fn serve(
         own,
         rng,
         store: writer.handle(),
+        blocked,
         team: team.clone(),
         condition,
         page,
@@ -226,6 +232,7 @@ async fn serve(
     let now = this.clock.now();
     this.machine.restore(undelivered, now);
     this.machine.restore_revocations(revocations);
+    this.machine.set_blocked_devices(this.blocked.devices().clone(), now);
     announce(&team, address, &settings.visitor_interface, out)?;
     let inputs = Inputs {
         link: from_link,
@@ -278,6 +285,7 @@ struct Parts {
     own: OwnCertificate,
     rng: StdRng,
     store: WriterHandle,
+    blocked: Blocked,
     team: String,
     condition: Condition,
     page: Option<Page>,
@@ -288,7 +296,7 @@ impl Loop {
     fn new(mut parts: Parts, settings: &Settings) -> Self {
         let guests = Guests::new(settings.trial(), parts.clock.now());
         let Parts { machine, clock, link, orders, home, home_events, credentials, own, rng, .. } = parts;
-        let Parts { store, team, condition, page, phones, .. } = parts;
+        let Parts { store, blocked, team, condition, page, phones, .. } = parts;
         Self {
             machine,
             clock,
@@ -323,6 +331,7 @@ impl Loop {
             settings: settings.clone(),
             reloading: Reloading::default(),
             guests,
+            blocked,
             shown: overview::Shown::default(),
             counts: metrics::Counts::default(),
             page,
@@ -534,7 +543,7 @@ impl Loop {
                 let is_other = self.handle_phones_answer(&bytes, now)
                     || self.own.handle_input(&bytes, &mut self.rng, now)
                     || splash::handle_trial_answer(self, &bytes, now)
-                    || overview::handle_question(self, &bytes, now);
+                    || orders::handle_question(self, &bytes, now);
                 if !is_other {
                     self.machine.handle_home(&bytes, now);
                 }
@@ -708,6 +717,7 @@ impl Loop {
                 "undelivered": self.machine.undelivered(),
                 "left_while_away": self.machine.left_while_away().0,
                 "refused": self.machine.refusals(),
+                "blocked_devices": self.machine.blocked_devices().len(),
                 "dropped": self.dropped(),
                 "layers": {
                     "leases": true,

@@ -314,6 +314,16 @@ pub fn certificates(found: &[CertificateFile]) -> Finding {
     Finding { what, good: wrong.is_empty(), needed: false, says, to_do: to_do.into() }
 }
 
+/// How many devices a home or an access point serves no more. A list that cannot be read keeps it from starting.
+pub fn blocked_devices(kept: Result<usize, RunError>) -> Finding {
+    let look = kept.map(|count| match count {
+        0 => "none".to_owned(),
+        1 => "1 device is not served".to_owned(),
+        count => format!("{count} devices are not served"),
+    });
+    Finding::of("blocked devices", true, look.map_err(|error| fault(&error)))
+}
+
 /// An error, as what is wrong and what to do about it.
 pub fn fault(error: &RunError) -> (String, String) {
     (error.sentence(), error.hint().unwrap_or_else(|| "correct the setting".to_owned()))

@@ -24,12 +24,14 @@ mod questions;
 mod renewing;
 mod settings;
 mod why;
+mod wishes;
 
 use crate::control::{self, Question};
 use crate::listen::Acceptor;
 use crate::reload::{self, Fresh, Reload};
 use crate::{Probes, QUESTIONS_MAX, Requests, Stop, private, renewal};
 use blocked::Blocked;
+pub use blocked::blocked_devices;
 use credit::Keeper;
 use delegates::{Delegates, Lookup, News, SHOWN_AGE_MAX, SHOWN_MAX};
 use gateway::Gateway;
@@ -50,6 +52,7 @@ use ikev2::Ikev2;
 use lines::Lines;
 use mapping::PortMapping;
 use open::{Ways, edge, read_revocations};
+use orders::Orders;
 use overview::{OverviewQuestions, Overviews};
 use own_name::OwnName;
 use phones::Phones;
@@ -139,6 +142,7 @@ struct Loop {
     keeper: Keeper,
     phones: Phones,
     blocked: Blocked,
+    orders: Orders,
     overviews: Overviews,
     counts: metrics::Counts,
     #[cfg_attr(not(feature = "page"), expect(dead_code, reason = "they are open until this is dropped"))]
@@ -161,7 +165,7 @@ struct Inputs {
     /// Whoever wants metrics.
     scrapes: mpsc::Receiver<metrics::Asked>,
     /// What the page wants done.
-    orders: mpsc::Receiver<orders::Ordered>,
+    wishes: mpsc::Receiver<wishes::Wished>,
     stop: Stop,
     reload: Reload<Settings>,
     probes: Probes,
@@ -232,6 +236,7 @@ pub async fn run(
         state: state.clone(),
         credit_of_settings: settings.machine.credit,
         blocked,
+        orders: Orders::default(),
         overviews: Overviews::new(open::household_name(settings), clock.now()),
         doors,
         counts: metrics::Counts::new(settings.receipts_max),
@@ -267,7 +272,7 @@ pub async fn run(
         questions,
         overviews: asked.overviews,
         scrapes: asked.scrapes,
-        orders: asked.orders,
+        wishes: asked.wishes,
         stop: requests.stop,
         reload: requests.reload,
         probes: requests.probes,
@@ -346,6 +351,7 @@ impl Loop {
                 self.renewing_due(),
                 self.phones.poll_timeout(),
                 self.overviews.poll_timeout(),
+                self.orders.poll_timeout(),
             ];
             let due = due.into_iter().flatten().min();
             let due = due.map(|due| self.clock.until(due));
@@ -365,7 +371,7 @@ impl Loop {
                     }
                 }
                 asked = inputs.overviews.next() => overview::handle(self, asked),
-                Some(ordered) = inputs.orders.recv() => orders::handle(self, ordered, &mut inputs.reload),
+                Some(wished) = inputs.wishes.recv() => wishes::handle(self, wished, &mut inputs.reload),
                 reply = metrics::next(&mut inputs.scrapes) => metrics::answer(self, reply),
                 () = inputs.reload.requested() => drop(self.reload(&mut inputs.reload)),
                 () = inputs.probes.answer() => {}
@@ -447,11 +453,18 @@ impl Loop {
                 self.server.handle_input(peer, &bytes, &mut self.rng, now);
             }
             FromPeer::Gone(peer) => {
-                overview::note_gone(self, peer);
-                self.peers.remove(&peer);
-                self.server.handle_disconnected(peer);
+                self.gone(peer);
             }
         }
+    }
+
+    /// A program of the team has gone.
+    fn gone(&mut self, peer: Peer) {
+        overview::note_gone(self, peer);
+        let now = self.clock.now();
+        self.orders.handle_gone(peer, now);
+        self.peers.remove(&peer);
+        self.server.handle_disconnected(peer);
     }
 
     fn handle_store(&mut self, input: FromStore) {
@@ -512,9 +525,7 @@ impl Loop {
             self.counts.note_sent(peer, &message, now);
             // A program that does not read its answers loses them, and then its channel.
             if self.peers.get(&peer).is_some_and(|outgoing| outgoing.try_send(message).is_err()) {
-                overview::note_gone(self, peer);
-                self.peers.remove(&peer);
-                self.server.handle_disconnected(peer);
+                self.gone(peer);
             }
         }
         if self.server.stranger_counters() != self.counters {
@@ -589,6 +600,9 @@ impl Loop {
             }
             Event::Answered { peer, reference, version, answer } => {
                 overview::handle_answer(self, peer, (reference, version), &answer);
+            }
+            Event::Acted { peer, reference, outcome } => {
+                orders::handle_acted(self, peer, reference, &outcome);
             }
             Event::Refused { kind: "certificate", reason } => {
                 self.lines.certificate(reason, self.clock.now())
@@ -674,6 +688,7 @@ impl Loop {
             "owed_by_us": graph.out_capacity(self.team).0,
             "credit": credit,
             "peers": peers,
+            "blocked_devices": self.blocked.devices().len(),
             "refused": self.server.refusals(),
             "gateway": self.gateway.as_ref().map(Gateway::status),
             "port_mapping": self.mapping.as_ref().map(PortMapping::status),

@@ -1,5 +1,6 @@
 //! What an access point keeps between runs.
 
+use super::blocked::Blocked;
 use guestright_error::RunError;
 use guestright_identity::{Certificate, RevocationList};
 use guestright_receipt::Receipt;
@@ -14,6 +15,7 @@ pub(super) struct Kept {
     pub(super) store: Store,
     pub(super) undelivered: Vec<(Receipt, Certificate)>,
     pub(super) revocations: Vec<RevocationList>,
+    pub(super) blocked: Blocked,
 }
 
 impl Kept {
@@ -23,7 +25,7 @@ impl Kept {
         store.check_rows().map_err(RunError::network)?;
         let undelivered = undelivered(&store)?;
         let revocations = store.revocations().map_err(RunError::network)?;
-        Ok(Self { store, undelivered, revocations })
+        Ok(Self { store, undelivered, revocations, blocked: Blocked::open(state)? })
     }
 }
 

@@ -12,7 +12,7 @@ use guestright_overview::{
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::access_point::{Address, SessionStatus};
 use guestright_roaming::home::is_used_up;
-use guestright_roaming::message::{Code, Inquiry, Message};
+use guestright_roaming::message::{Code, GuestId, Message, Reference};
 use guestright_roaming::trials::TrialState;
 use guestright_units::{Bytes, Micros, Time, UnixSeconds};
 use rand::Rng;
@@ -32,7 +32,7 @@ pub(super) struct Shown {
 #[derive(Debug)]
 struct Seen {
     /// By what it is called. Chance, for whoever may only look is not to learn an address from it.
-    name: u64,
+    name: GuestId,
     counted: Bytes,
     at: Time,
 }
@@ -51,6 +51,9 @@ impl Shown {
                 Some("If it happens to everybody, set the clock of the access point's computer."),
             ),
             "revoked" => (RefusedBy::Revoked, None),
+            "blocked" => {
+                (RefusedBy::Other, Some("guestright home block lists the devices that are blocked."))
+            }
             "busy" => (RefusedBy::Busy, None),
             "home-away" => (RefusedBy::HomeAway, None),
             // It says nothing of a guest, but of a message.
@@ -67,6 +70,8 @@ impl Shown {
     /// A session is over. What of that is a refusal is remembered.
     pub(super) fn note_end(&mut self, session: &SessionStatus, code: Code, now: Time) {
         let (refused_by, reason) = match code {
+            // That was said when it was ended.
+            Code::Refused if session.was_blocked => return,
             Code::Unpaid => (RefusedBy::Unpaid, "No receipt came for what was carried."),
             Code::Refused if session.left.is_some() => {
                 (RefusedBy::AllowanceUsedUp, "What the household gives away was used up during the session.")
@@ -79,17 +84,22 @@ impl Shown {
         self.refusals.note(Some(session.team), why, now.unix_seconds());
     }
 
+    /// The session of this name: where it is, and when it began. A trial is one that began at no time.
+    pub(super) fn session(&self, name: GuestId) -> Option<(Address, UnixSeconds)> {
+        self.sessions.iter().find(|(_, seen)| seen.name == name).map(|(session, _)| *session)
+    }
+
     /// The name of a session, and how much it carries a second since the last question.
     fn look(&mut self, session: SessionId, counted: Bytes, rng: &mut impl Rng, now: Time) -> (Name, Rate) {
         let (_, started) = session;
         let seen = self.sessions.entry(session).or_insert_with(|| Seen {
-            name: rng.next_u64(),
+            name: GuestId(rng.next_u64()),
             counted: Bytes(0),
             at: started.time(),
         });
         let rate = rate(counted.saturating_sub(seen.counted), now - seen.at);
         (seen.counted, seen.at) = (counted, now);
-        (Name::shortened(&format!("{:016x}", seen.name)), rate)
+        (Name::shortened(&seen.name.to_string()), rate)
     }
 }
 
@@ -98,19 +108,10 @@ fn rate(carried: Bytes, time: Micros) -> Rate {
     Rate::at_most_max(u64::try_from(bits).unwrap_or(u64::MAX))
 }
 
-/// Answers the home's question; false if it is another message. Only what comes through the channel to the own home gets
-/// here, so nobody else can ask.
-pub(super) fn handle_question(this: &mut Loop, bytes: &[u8], now: Time) -> bool {
-    if !bytes.starts_with(b"ASKS ") {
-        return false;
-    }
-    if let Ok(Message::Asks { reference, version, what: Inquiry::Overview }) = Message::parse(bytes) {
-        let version = version.min(ANSWER_VERSION);
-        let says = Message::Says { reference, version, answer: answer(this, now).to_cbor() };
-        // If it does not fit it is asked again.
-        let _ = this.home.try_send(says.emit());
-    }
-    true
+/// The answer to the home's question.
+pub(super) fn answer_home(this: &mut Loop, reference: Reference, version: u8, now: Time) -> Message {
+    let version = version.min(ANSWER_VERSION);
+    Message::Says { reference, version, answer: answer(this, now).to_cbor() }
 }
 
 fn answer(this: &mut Loop, now: Time) -> Answer {
@@ -246,6 +247,7 @@ fn reason(class: ServiceClass, served_by: ServedBy) -> String {
 mod tests {
     use super::*;
     use guestright_identity::KeyId;
+    use guestright_roaming::access_point::BLOCKED;
     use guestright_units::TeamId;
     use rand::SeedableRng as _;
     use rand::rngs::StdRng;
@@ -268,6 +270,7 @@ mod tests {
             counted: Bytes(5),
             signed: Bytes(3),
             open: true,
+            was_blocked: false,
             left,
             chain: None,
         }
@@ -310,6 +313,27 @@ mod tests {
         shown.note_end(&session(Some(Bytes(0))), Code::Refused, START.time());
         assert_eq!(reasons(&shown), [RefusedBy::AllowanceUsedUp, RefusedBy::Unpaid]);
         assert!(shown.refusals.iter().all(|it| it.team == Some(Team(TeamId([4; 24])))));
+    }
+
+    #[test]
+    fn a_blocked_device_is_one_refusal_and_not_two() {
+        let mut shown = Shown::default();
+        shown.note_refusal("blocked", BLOCKED, true, START.time());
+        let ended = SessionStatus { was_blocked: true, ..session(Some(Bytes(0))) };
+        shown.note_end(&ended, Code::Refused, START.time());
+        let refusals: Vec<_> = shown.refusals.iter().map(|it| it.reason.as_str()).collect();
+        assert_eq!(refusals, ["This household does not serve this device."]);
+    }
+
+    #[test]
+    fn a_session_is_found_by_its_name_and_by_no_other() {
+        let (mut shown, mut rng) = (Shown::default(), StdRng::seed_from_u64(1));
+        let sessions = [(address(), START), (address(), START.plus(1)), (address(), UnixSeconds(0))];
+        for session in sessions {
+            let (name, _) = shown.look(session, Bytes(0), &mut rng, START.plus(2).time());
+            assert_eq!(shown.session(name.as_str().parse().unwrap()), Some(session));
+        }
+        assert_eq!(shown.session(GuestId(0)), None);
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod share;
 use super::{HomeState, Loop, radsec};
 use crate::home_channel;
 use crate::log_pace::LogPace;
+use crate::refusals::sentence;
 use asked::Asked;
 use guestright_error::RunError;
 use guestright_firewall::MacAddress;
@@ -26,7 +27,7 @@ use guestright_radius::{
     DisconnectConfig, Event, ForwardingServer, Kind, Limits, Outcome, Packet, RadiusError, Realm, Refusal,
     Relay, RelayId, Secret, Service, SessionName, Station, Transmit,
 };
-use guestright_roaming::access_point::{self, Joined, StationReport};
+use guestright_roaming::access_point::{self, BLOCKED, Joined, StationReport};
 use guestright_roaming::message::{Message, TeamDecision};
 use guestright_units::{Micros, Time};
 use serde_json::{Value, json};
@@ -563,9 +564,15 @@ impl Loop {
         }
     }
 
-    /// Asks the own home, if it can be asked. Not so much that what visitors have to say to it finds no room.
+    /// Asks the own home, if it can be asked, and not for a device that is blocked. Not so much that what visitors have to say to it finds no room.
     fn relay(&mut self, relay: Relay, now: Time) {
         let Some(phones) = &mut self.phones else { return };
+        if self.machine.is_blocked(relay.station.0) {
+            let home_is_up = self.home_state == HomeState::Up;
+            self.shown.note_refusal("blocked", BLOCKED, home_is_up, now);
+            let sentence = sentence(BLOCKED).as_str().to_owned();
+            return phones.server.handle_answer(relay.id, Answer::Reject { sentence }, now);
+        }
         let has_room = self.home.capacity() > home_channel::QUEUE_MAX / 2;
         if self.home_state != HomeState::Lost && has_room {
             let (conversation, reference) = phones.asked.ask(&relay);

@@ -120,6 +120,7 @@ impl Loop {
         self.server.handle_timeout(&mut self.rng, now);
         self.phones.handle_timeout(&mut self.rng, now);
         overview::pass_time(self);
+        self.orders.handle_timeout(now);
     }
 
     /// What homes of other teams do.

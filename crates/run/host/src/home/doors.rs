@@ -4,7 +4,7 @@ use super::gateway::Gateway;
 use super::overview::{self, OverviewQuestions};
 #[cfg(feature = "page")]
 use super::page;
-use super::{Settings, metrics, orders};
+use super::{Settings, metrics, wishes};
 #[cfg(feature = "metrics")]
 use crate::scrape;
 use guestright_error::RunError;
@@ -24,7 +24,7 @@ pub(super) struct Doors {
 pub(super) struct Asked {
     pub(super) overviews: OverviewQuestions,
     pub(super) scrapes: mpsc::Receiver<metrics::Asked>,
-    pub(super) orders: mpsc::Receiver<orders::Ordered>,
+    pub(super) wishes: mpsc::Receiver<wishes::Wished>,
 }
 
 /// Opens those that this program has.
@@ -34,7 +34,7 @@ pub(super) struct Asked {
 )]
 pub(super) fn open(settings: &Settings, gateway: Option<&Gateway>) -> Result<(Doors, Asked), RunError> {
     let (overviews, asked_overviews) = overview::channel();
-    let (orders, ordered) = mpsc::channel(orders::ORDERS_MAX);
+    let (wishes, wished) = mpsc::channel(wishes::WISHES_MAX);
     let (scrapes, asked_scrapes) = mpsc::channel(metrics::ASKED_MAX);
     #[cfg(feature = "metrics")]
     let (metrics, metrics_doors) =
@@ -42,7 +42,7 @@ pub(super) fn open(settings: &Settings, gateway: Option<&Gateway>) -> Result<(Do
     #[cfg(feature = "page")]
     let household = page::Household::new(
         overviews,
-        orders::OrderHandle(orders),
+        wishes::WishHandle(wishes),
         settings.page.tools.clone(),
         #[cfg(feature = "metrics")]
         metrics,
@@ -53,5 +53,5 @@ pub(super) fn open(settings: &Settings, gateway: Option<&Gateway>) -> Result<(Do
         #[cfg(feature = "metrics")]
         _metrics: metrics_doors,
     };
-    Ok((doors, Asked { overviews: asked_overviews, scrapes: asked_scrapes, orders: ordered }))
+    Ok((doors, Asked { overviews: asked_overviews, scrapes: asked_scrapes, wishes: wished }))
 }

@@ -76,6 +76,8 @@ pub(super) fn machine(
     let blocked = Blocked::open(&settings.state)?;
     server.block(blocked.teams());
     server.serve_everybody(everybody::kept(&settings.state));
+    // Also if it is empty: an access point may know of an older one.
+    server.set_blocked_devices(blocked.devices(), super::orders::AT_START);
     Ok((server, blocked, counters))
 }
 

@@ -21,7 +21,7 @@ use guestright_overview::{
 };
 use guestright_reciprocity::Verdict;
 use guestright_roaming::home::{Peer, is_used_up};
-use guestright_roaming::message::Reference;
+use guestright_roaming::message::{GuestId, Reference};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use rounds::{Answers, Rounds};
 use serde_json::{Value, json};
@@ -280,6 +280,14 @@ fn answer_waiting(this: &mut Loop) {
         revoked: this.server.own_revocations().cloned().unwrap_or_default(),
     };
     tokio::spawn(gather.answer(overview, askers));
+}
+
+/// Guests of a team, as access points have answered last: at which one, and what it calls them.
+pub(super) fn known_guests(this: &mut Loop, team: TeamId) -> Vec<(KeyId, GuestId)> {
+    let now = this.clock.now();
+    let guests = this.overviews.rounds.answers(now).guests.into_iter();
+    let of_team = guests.filter(|guest| guest.team == Some(Team(team)));
+    of_team.filter_map(|it| Some((KeyId(it.access_point.0), it.id.as_str().parse().ok()?))).collect()
 }
 
 /// What the loop knows by itself.

@@ -4,7 +4,7 @@ use super::super::guard::Order;
 use super::super::{HomeState, Loop};
 use super::Question;
 use guestright_reciprocity::ServiceClass;
-use guestright_roaming::access_point::{Address, Gate, SessionStatus};
+use guestright_roaming::access_point::{Address, BLOCKED, Gate, SessionStatus};
 use guestright_roaming::home::is_used_up;
 use guestright_roaming::message::{Code, Message};
 use guestright_roaming::trials::{TrialConfig, TrialEvent, TrialState, Trials};
@@ -70,6 +70,8 @@ impl Guests {
     /// How a session ended.
     pub(in super::super) fn note_end(&mut self, session: &SessionStatus, code: Code, now: Time) {
         let why = match code {
+            // The list says so for as long as it is on that.
+            Code::Refused if session.was_blocked => return,
             Code::Unpaid => WhyRefused::Unpaid,
             Code::Refused if session.left.is_some() => WhyRefused::AllowanceUsedUp,
             Code::Refused => WhyRefused::Other("the decision changed".to_owned()),
@@ -124,7 +126,11 @@ pub(in super::super) fn handle_page(this: &mut Loop, question: Question) {
             if waiting.len() < WAITING_MAX {
                 waiting.push(reply);
             }
-            if this.machine.serves(address.ip) || this.stopping {
+            let is_blocked = this.machine.is_blocked(address.mac);
+            if is_blocked {
+                this.note_refusal(address, "blocked", BLOCKED);
+            }
+            if is_blocked || this.machine.serves(address.ip) || this.stopping {
                 this.guests.waiting.remove(&address);
             } else {
                 this.guests.trials.start(address, now);
@@ -137,6 +143,7 @@ fn guest(this: &mut Loop, address: Address, now: Time) -> Guest {
     let standing = standing(this, address, now);
     let trial = match this.guests.trials.state(address, now) {
         TrialState::Closed => Trial::Closed,
+        _ if this.machine.is_blocked(address.mac) => Trial::Closed,
         // It comes out of the home's allowance.
         TrialState::Offered(_) if this.home_state != HomeState::Up => Trial::Closed,
         TrialState::Offered(bytes) => Trial::Offered(bytes),
@@ -149,6 +156,10 @@ fn guest(this: &mut Loop, address: Address, now: Time) -> Guest {
 fn standing(this: &Loop, address: Address, now: Time) -> Standing {
     if this.stopping {
         return Standing::Closed;
+    }
+    if this.machine.is_blocked(address.mac) {
+        let why = WhyRefused::Other(BLOCKED.to_owned());
+        return Standing::Refused { why, chain: Vec::new() };
     }
     let sessions = this.machine.status();
     // Of a guest with a tunnel alone there is one session for that.

@@ -4,15 +4,17 @@ use super::codes::Codes;
 use super::tools::{MadeCode, MemberChange, MemberWish, Tools, Trial};
 use super::trial::Trials;
 use crate::home::limits::Limits;
-use crate::home::orders::{Order, OrderHandle, Standing};
 use crate::home::overview::OverviewHandle;
+use crate::home::wishes::{Standing, Wish, WishHandle};
 use guestright_clock::unix_seconds;
 use guestright_error::{Fault as _, RunError};
-use guestright_overview::{May, Moment, Overview, Sum, Team};
+use guestright_identity::KeyId;
+use guestright_overview::{May, Moment, Name, Overview, Sum, Team};
 #[cfg(feature = "metrics")]
 use guestright_page::Exposition;
 use guestright_page::{
-    Action, Answer, Block, Blocked, DryRunSettings, Home, Limits as PageLimits, Refusal, SettingsAnswer,
+    Action, Answer, Block, Blocked, DryRunSettings, EndGuest, Home, Limits as PageLimits, Refusal,
+    SettingsAnswer,
 };
 use guestright_roaming::home::{Config, CreditConfig};
 use guestright_units::UnixSeconds;
@@ -26,7 +28,7 @@ const DAYS_MAX: u64 = 3_650;
 /// What the page shows, and who does what it asks for.
 pub(in crate::home) struct Household {
     overviews: OverviewHandle,
-    orders: OrderHandle,
+    wishes: WishHandle,
     tools: Option<Arc<dyn Tools>>,
     codes: Mutex<Codes>,
     trials: Trials,
@@ -48,14 +50,15 @@ impl Home for Household {
     }
 
     async fn settings(&self) -> Result<SettingsAnswer, Refusal> {
-        let standing = self.order(Order::Read).await?;
+        let standing = self.wish(Wish::Read).await?;
         let settings = standing.credit.as_ref().map(shown).ok_or_else(|| conflict(NO_CREDIT))?;
-        let teams = standing.blocked.into_iter().map(|(team, since)| Blocked {
-            team: Some(Team(team)),
-            mac: None,
-            since: Moment::from(since),
-        });
-        Ok(SettingsAnswer { settings, blocked: teams.collect() })
+        let teams = standing.teams.into_iter().map(|(team, since)| (Some(Team(team)), None, since));
+        let devices = standing.devices.into_iter();
+        let devices =
+            devices.map(|(device, since)| (None, Some(Name::shortened(&device.to_string())), since));
+        let blocked = teams.chain(devices);
+        let blocked = blocked.map(|(team, mac, since)| Blocked { team, mac, since: Moment::from(since) });
+        Ok(SettingsAnswer { settings, blocked: blocked.collect() })
     }
 
     async fn code(&self, name: &str) -> Option<String> {
@@ -68,16 +71,24 @@ impl Home for Household {
     }
 
     async fn act(&self, action: Action) -> Result<Answer, Refusal> {
-        let order = match action {
-            Action::EndGuest(_) => return Err(conflict(NO_TOOLS)),
+        let wish = match action {
+            Action::EndGuest(EndGuest { access_point, id }) => {
+                let invalid = || Refusal::Invalid("No guest is called that.".to_owned());
+                let guest = id.as_str().parse().map_err(|_| invalid())?;
+                Wish::EndGuest { access_point: KeyId(access_point.0), guest }
+            }
             Action::Block(Block { team: Some(team), blocked, .. }) => {
-                Order::BlockTeam { team: team.0, is_blocked: blocked }
+                Wish::BlockTeam { team: team.0, is_blocked: blocked }
             }
-            Action::Block(_) => return Err(conflict(NO_TOOLS)),
+            Action::Block(Block { mac, blocked, .. }) => {
+                let mac = mac.as_ref().map_or("", Name::as_str);
+                let invalid = |_| Refusal::Invalid("This is no hardware address.".to_owned());
+                Wish::BlockDevice { device: mac.parse().map_err(invalid)?, is_blocked: blocked }
+            }
             Action::Everybody(everybody) => {
-                Order::ServeEverybody(everybody.until.map(|until| UnixSeconds(until.get())))
+                Wish::ServeEverybody(everybody.until.map(|until| UnixSeconds(until.get())))
             }
-            Action::Set(limits) => Order::Set(wanted(&limits)),
+            Action::Set(limits) => Wish::Set(wanted(&limits)),
             Action::DryRun(settings) => return self.dry_run(settings).await,
             Action::AddMember(member) => {
                 let wish = MemberWish { name: member.name.as_str().to_owned(), kind: member.kind };
@@ -93,20 +104,20 @@ impl Home for Household {
                 return self.change_member(MemberChange::Revoke { key: member.key }).await;
             }
         };
-        self.order(order).await.map(|_| Answer::Done)
+        self.wish(wish).await.map(|_| Answer::Done)
     }
 }
 
 impl Household {
     pub(in crate::home) fn new(
         overviews: OverviewHandle,
-        orders: OrderHandle,
+        wishes: WishHandle,
         tools: Option<Arc<dyn Tools>>,
         #[cfg(feature = "metrics")] metrics: Arc<crate::scrape::HomeMetrics>,
     ) -> Self {
         Self {
             overviews,
-            orders,
+            wishes,
             tools,
             codes: Mutex::default(),
             trials: Trials::default(),
@@ -115,8 +126,8 @@ impl Household {
         }
     }
 
-    async fn order(&self, order: Order) -> Result<Standing, Refusal> {
-        self.orders.give(order).await.map_err(|error| conflict(&sentence(&error)))
+    async fn wish(&self, wish: Wish) -> Result<Standing, Refusal> {
+        self.wishes.wish(wish).await.map_err(|error| conflict(&sentence(&error)))
     }
 
     fn tools(&self) -> Result<Arc<dyn Tools>, Refusal> {
@@ -128,7 +139,7 @@ impl Household {
         if !(1..=DAYS_MAX).contains(&days.get()) || !limits.are_possible() {
             return Err(Refusal::Invalid("Days are 1 to 3650, and no limit is that high.".to_owned()));
         }
-        let standing = self.order(Order::Read).await?;
+        let standing = self.wish(Wish::Read).await?;
         let credit = standing.credit.ok_or_else(|| conflict(NO_CREDIT))?;
         let config = |credit| Config { credit: Some(credit), ..Config::default() };
         let trial = Trial {
@@ -146,7 +157,7 @@ impl Household {
         let done = tokio::task::spawn_blocking(move || tools.change_member(&change)).await;
         let done = done.map_err(|_| Refusal::Away("The home stops.".to_owned()))?;
         let made = done.map_err(|error| conflict(&sentence(&error)))?;
-        self.order(Order::ReadMembers).await?;
+        self.wish(Wish::ReadMembers).await?;
         Ok(made.map_or(Answer::Done, |made: MadeCode| {
             let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
             Answer::Code(codes.keep(made, unix_seconds()))

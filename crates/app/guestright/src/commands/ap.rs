@@ -58,7 +58,7 @@ enum ApCommand {
 
 /// End a guest's session; it may ask for another at once
 ///
-/// It is told so, and signs for what it had. To keep a team out, see `guestright home block`.
+/// It is told so, and signs for what it had. To keep a team or a device out, see `guestright home block`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   guestright ap end 10.77.0.12 --config ap.toml")]
@@ -319,6 +319,9 @@ fn print_status(status: &serde_json::Value, out: &mut Output) -> Outcome {
             "tunnels   {used} passed without a session, {} connections to homes",
             status["allowance"]["home_contacts"]
         )?;
+    }
+    if let Some(count @ 1..) = status["blocked_devices"].as_u64() {
+        writeln!(out, "blocked   {count} devices get nothing here; the household's home has the list")?;
     }
     print_splash(&status["splash"], out)?;
     print_phones(&status["phones"], out)?;

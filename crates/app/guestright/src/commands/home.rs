@@ -380,6 +380,9 @@ fn print_status(status: &Value, out: &mut Output) -> Outcome {
         writeln!(out, "{name:<12} {}", Bytes(status[key].as_u64().unwrap_or_default()))?;
     }
     print_credit(&status["credit"], out)?;
+    if let Some(count @ 1..) = status["blocked_devices"].as_u64() {
+        writeln!(out, "blocked      {count} devices; guestright home block lists them")?;
+    }
     for peer in status["peers"].as_array().into_iter().flatten() {
         writeln!(out, "connected    {}", peer.as_str().unwrap_or_default())?;
     }

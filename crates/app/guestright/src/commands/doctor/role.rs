@@ -13,8 +13,8 @@ use guestright_channel::Credentials;
 use guestright_cli::failure::Failure;
 use guestright_cli::files::PassphraseArgs;
 use guestright_host::examine::{
-    self, Finding, Look, PATIENCE, Port, clock, dhcp, dns, fault, is_listening, ports_are_free, rights,
-    uplink,
+    self, Finding, Look, PATIENCE, Port, blocked_devices, clock, dhcp, dns, fault, is_listening,
+    ports_are_free, rights, uplink,
 };
 use guestright_host::{HOME_PORT, HomeAddress, access_point, home, renewal};
 use guestright_identity::Role as Certified;
@@ -79,6 +79,7 @@ pub(super) fn access_point(config: Option<&Path>, page: &mut Page<'_, '_>) -> Re
     let [key, certificate] = [&settings.key, &settings.certificate].map(|file| beside(path, file));
     let files = CertifiedKey { key: &key, certificate: &certificate, state: Some(&for_loop.state) };
     certificate_of(files, Certified::AccessPoint, page)?;
+    page.add(blocked_devices(access_point::blocked_devices(&for_loop.state)))?;
     let runs = control::ask(&access_point::socket(&for_loop.state), "status");
     let runs = matches!(runs, Ok(Some(_)));
     let rules = for_loop.rules().map_err(|error| fault(&error));
@@ -115,6 +116,7 @@ pub(super) fn team_home(config: Option<&Path>, page: &mut Page<'_, '_>) -> Resul
             .to_owned();
         page.add(Finding::of("revocation list", true, look.map_err(|error| (error.to_string(), to_do))))?;
     }
+    page.add(blocked_devices(home::blocked_devices(&for_loop.state)))?;
     let runs = matches!(control::ask(&home::socket(&for_loop.state), "status"), Ok(Some(_)));
     let mut ports = vec![Port { address: for_loop.listen, is_tcp: true }];
     ports.extend(for_loop.links.as_ref().map(|links| Port { address: links.listen, is_tcp: true }));

@@ -571,7 +571,8 @@ impl Loop {
             let home_is_up = self.home_state == HomeState::Up;
             self.shown.note_refusal("blocked", BLOCKED, home_is_up, now);
             let sentence = sentence(BLOCKED).as_str().to_owned();
-            return phones.server.handle_answer(relay.id, Answer::Reject { sentence }, now);
+            let decision = Decision::Refuse { sentence };
+            return phones.server.handle_decision(relay.id.conversation, decision, now);
         }
         let has_room = self.home.capacity() > home_channel::QUEUE_MAX / 2;
         if self.home_state != HomeState::Lost && has_room {

@@ -216,6 +216,7 @@ fn status_tells_a_program_everything_in_json() {
         names(&status),
         [
             "allowance",
+            "blocked_devices",
             "certificate",
             "certificate_refused",
             "closed",

@@ -14,6 +14,7 @@ mod accesspoint;
 mod attacks;
 mod backup;
 mod browser;
+mod blocked;
 mod call;
 mod cli;
 mod credit;

@@ -270,3 +270,34 @@ fn hostapds_settings_are_printed_with_one_secret_and_only_where_phones_join() {
     let (_, refused) = desk.fail("ap hostapd --config house/ap.toml");
     assert!(refused.contains("is not on loopback"), "{refused}");
 }
+
+#[test]
+fn a_blocked_phone_leaves_the_wi_fi_and_does_not_join_until_it_is_served_again() {
+    if !inside("phones::a_blocked_phone_leaves_the_wi_fi_and_does_not_join_until_it_is_served_again") {
+        return;
+    }
+    let air = two();
+    let profile = air.phone("a", "phone");
+    let hostapd = air.start_hostapd();
+    let supplicant = air.start_supplicant(&profile);
+    until("the phone to have joined", || air.joined_team() == Some(air.team("a").to_string()));
+    let mac = air.status()["phones"]["joined"][0]["mac"].as_str().unwrap().to_owned();
+    let home = |verb: &str, mac: &str| {
+        air.region.run("p", &["home", verb, "--device", mac, "--config", "home.toml"])
+    };
+    home("block", &mac);
+    until("hostapd to have let it go", || air.status()["phones"]["counters"]["dismissed"] == 1);
+    assert_eq!(air.joined_team(), None);
+    drop((hostapd, supplicant));
+
+    home("block", STATION);
+    let sentence = "This household does not serve this device.";
+    let opened = air.status()["phones"]["counters"]["opened"].clone();
+    let refused = air.join(&profile);
+    assert!(!refused.is_in && refused.reply.contains(sentence), "{:?}\n{}", refused.reply, refused.log);
+    assert_eq!(air.status()["phones"]["counters"]["opened"], opened);
+    assert_eq!(air.status()["phones"]["last_refusal"], sentence);
+    home("unblock", STATION);
+    let joined = air.join(&profile);
+    assert!(joined.is_in, "{}", joined.log);
+}

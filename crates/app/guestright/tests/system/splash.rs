@@ -420,3 +420,35 @@ fn with_a_certificate_there_is_the_api_and_dhcp_can_announce_it() {
     town.leave(visit);
     until("the API to say that it is over", || captive()["captive"] == true);
 }
+
+#[test]
+fn a_blocked_device_tries_nothing_and_reads_why() {
+    if !inside("splash::a_blocked_device_tries_nothing_and_reads_why") {
+        return;
+    }
+    let town = town("trial = \"20 MB\"\n");
+    town.serve_tcp("net", WEB, &AccessLog::default());
+    let (_home, _ap) = town.open();
+    let before = curl(&town, "member", &[PAGE]).body;
+    press(&town, "member", token(&before), &[]);
+    assert_eq!(town.download("member", 100_000).unwrap(), 100_000);
+    let mac = town.world.run("member", "cat", &["/sys/class/net/wlan0/address"]).unwrap();
+    let block = |verb: &str| {
+        let arguments = ["home", verb, "--device", mac.trim(), "--config", "house/home.toml"];
+        succeeded(&town.run(&arguments))
+    };
+    let printed = block("block");
+    assert!(printed.ends_with("has the list; sessions that ended by it: 1\n"), "{printed}");
+    let trials = |what: &str| town.status()["splash"]["trials"][what].clone();
+    town.until_status("the trial to be over", |status| status["splash"]["trials"]["running"] == 0);
+    assert_eq!(ask(&town, "member", "captive.apple.com", "/").status, "302");
+    let page = curl(&town, "member", &[PAGE]).body;
+    assert!(page.contains("does not serve this device") && !page.contains("<button"), "{page}");
+    // The button of a page from before, and a guest who is not meant.
+    assert_eq!(press(&town, "member", token(&before), &[]).status, "303");
+    assert_eq!(trials("begun"), 1);
+    press(&town, "resident", token(&curl(&town, "resident", &[PAGE]).body), &[]);
+    assert_eq!(trials("begun"), 2);
+    block("unblock");
+    assert!(!curl(&town, "member", &[PAGE]).body.contains("does not serve this device"));
+}

@@ -13,8 +13,10 @@ class Person {
     this.page = page;
   }
 
+  /** Names of people are isolated from the text around them. */
   button(name, within = 'main') {
-    return this.page.locator(within).getByRole('button', { name }).first();
+    const words = typeof name === 'string' ? name.split(' ').map((word) => `\u2068?${word}\u2069?`) : null;
+    return this.page.locator(within).getByRole('button', { name: words === null ? name : new RegExp(`^${words.join(' ')}$`) }).first();
   }
 
   async press(name, within) {
@@ -95,7 +97,7 @@ class Person {
     await goTo(this.page, 'members');
     const name = `ida-${size}`;
     await this.page.getByLabel('Name', { exact: true }).fill(name);
-    await this.page.getByLabel('Tunnel for an app').check();
+    await this.page.getByRole('radio', { name: 'Tunnel for an app' }).check();
     await this.press('Add and show the code');
     await this.seesCode();
     await this.press(`Tunnel for an app of ${name}`);
@@ -157,6 +159,7 @@ const browser = await launch();
 let person;
 try {
   const page = await open(browser, { size, address, expects: (text) => /status of 409/.test(text) });
+  page.setDefaultTimeout(30_000);
   person = new Person(page);
   await page.goto(`${address}/#${code}`);
   await person.guests(2);

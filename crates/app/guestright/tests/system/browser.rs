@@ -19,7 +19,7 @@ fn town() -> Town {
     succeeded(&town.run(&["team", "member", "revoke", "resident", "--dir", "house"]));
     let file = town.path("house/home.toml");
     let text = std::fs::read_to_string(&file).unwrap();
-    let more = "[gateway]\nuplink_interface = \"uplink\"\n[web]\nteam = \".\"\n";
+    let more = "[gateway]\nuplink_interface = \"uplink\"\n[web]\nteam = \".\"\n[phones]\npage = \"192.168.1.1:7276\"\n";
     std::fs::write(&file, format!("revocations = \"revocations\"\n{text}{more}")).unwrap();
     town
 }

@@ -13,8 +13,8 @@
 mod accesspoint;
 mod attacks;
 mod backup;
-mod browser;
 mod blocked;
+mod browser;
 mod call;
 mod cli;
 mod credit;

@@ -33,8 +33,9 @@ package: ## packages for Debian; ARGS: rpm, or test with --program PATH
 	@sh scripts/setup.sh package
 	@cargo xtask package $(or $(ARGS),deb)
 
-page: ## build the household's page with Node (20 or later) and npm; what is built next has it in it
-	@cd web && npm ci --ignore-scripts && npm run check && npm run unit && npm run build
+page: ## build the household's page with Node and npm: what is built next has it in it; ARGS=all: look at it in a browser too
+	@sh scripts/setup.sh page
+	@cargo xtask page $(or $(filter-out all,$(ARGS)),$(if $(ARGS),,build))
 
 bench: ## measure what the budgets are about
 	@sh scripts/setup.sh bench

@@ -5,13 +5,14 @@ set -u
 
 usage() {
     cat <<'EOF'
-usage: sh scripts/setup.sh [--check] [program|lab|demo|test|all|acceptance|package|router|libraries|release|bench]
+usage: sh scripts/setup.sh [--check] [program|lab|demo|test|all|page|acceptance|package|router|libraries|release|bench]
 
   program   what building and running guestright needs (the default)
   lab       that, and what experiments on this computer's kernel need
   demo      what building and running the demo needs
   test      that, and what the tests need
   all       that, and what the lints need
+  page      what building the household's page and looking at it needs: Node in target/node if there is none, Chromium
   acceptance
             what building the program and its virtual machines needs (Debian on x86-64)
   package   what making and testing packages needs (the tests: Debian)
@@ -61,6 +62,7 @@ cyclonedx_version=0.5.9
 semver_version=0.51.0
 zig_version=0.17.1
 zigbuild_version=0.24.1
+node_min=20
 
 packages= # Debian's names of what is missing.
 tools=    # What Cargo has to install, as name@version.
@@ -94,6 +96,7 @@ find_missing_packages() {
     has_alsa || lacks libasound2-dev "ALSA with headers (the sound card)"
     [ "$group" = program ] && return
     case $group in
+    page) find_missing_browser && return ;;
     acceptance) find_missing_machines && return ;;
     package) find_missing_packaging && return ;;
     router) find_missing_processors && return ;;
@@ -145,6 +148,25 @@ find_missing_packages() {
     case $group in test | bench) return ;; esac
     has shellcheck || lacks shellcheck "shellcheck (checks the shell scripts)"
     needs_tool cargo-deny $deny_version "licences, versions and origins of dependencies"
+}
+
+# What builds the household's page, and what it is looked at with. Debian 12's Node is too old: npm has a newer one.
+has_node() {
+    major=$(node --version 2>/dev/null) || return 1
+    major=${major#v}
+    [ "${major%%.*}" -ge "$node_min" ]
+}
+find_missing_browser() {
+    PATH=$root/target/node/bin:$PATH
+    has chromium || lacks chromium "chromium (shows the household's page)"
+    has npm || lacks npm "npm (builds the household's page)"
+}
+install_node() {
+    [ "$group" = page ] && ! has_node || return 0
+    printf 'setup: Node %s or newer goes to target/node\n' "$node_min"
+    twice npm install --silent --no-audit --no-fund --global --prefix "$root/target/node" "node@$node_min" ||
+        fail 1 "npm could not install Node $node_min (its message is above)."
+    has_node || fail 1 "there is no Node $node_min in target/node after it was installed."
 }
 
 # What makes packages, looks into them, and tries them in roots and containers of Debian.
@@ -410,7 +432,7 @@ group=program
 check=no
 for argument in "$@"; do
     case $argument in
-    program | lab | demo | test | all | acceptance | package | router | libraries | release | bench) group=$argument ;;
+    program | lab | demo | test | all | page | acceptance | package | router | libraries | release | bench) group=$argument ;;
     --check) check=yes ;;
     -h | --help) usage && exit 0 ;;
     *) usage >&2 && exit 2 ;;
@@ -434,4 +456,5 @@ if ! is_complete; then
 fi
 [ "$group" != bench ] || wish_for_peers
 case $group in router | release) [ "$check" = yes ] || install_processors ;; esac
+[ "$check" = yes ] || install_node
 echo "everything needed is here"

@@ -16,6 +16,7 @@ mod miri;
 mod mutants;
 mod openwrt;
 mod package;
+mod page;
 mod release;
 mod router;
 mod rust_text;
@@ -40,6 +41,9 @@ usage: cargo xtask COMMAND [ARGUMENTS]
   test nightly     the tests that take minutes, in a release build, and `router`
   acceptance [uml] [qemu] [--program PATH]
                    the programs beside other people's, in virtual machines with kernels of Debian's
+  page [build|recorded|programs]
+                   the household's page: built (Node, npm); from recordings, and over real programs, in Debian's
+                   Chromium; without a word all three
   package deb|rpm [--program PATH | --profile NAME] [--version VERSION]
                    packages of both programs, in target/package
   package openwrt [FOLDER]
@@ -82,7 +86,7 @@ fn run(arguments: &[String]) -> Result<()> {
         return Ok(());
     }
     let takes_arguments =
-        ["test", "bench", "mutants", "acceptance", "package", "release", "router", "libraries"];
+        ["test", "bench", "mutants", "acceptance", "package", "page", "release", "router", "libraries"];
     if !rest.is_empty() && !takes_arguments.contains(&command) {
         bail!("`{command}` takes no arguments, got `{}`; see `cargo xtask help`", rest.join(" "));
     }
@@ -96,6 +100,7 @@ fn run(arguments: &[String]) -> Result<()> {
         "acceptance" => acceptance::run(rest),
         "package" if rest.first().is_some_and(|what| what == "openwrt") => openwrt::run(&rest[1..]),
         "package" => package::run(rest),
+        "page" => page::run(rest),
         "libraries" => libraries::run(rest),
         "bench" => bench::run(rest),
         "release" => release::run(rest),

@@ -13,7 +13,7 @@ mod joining;
 mod orders;
 mod session;
 
-use crate::message::{Code, Inquiry, Message, Outcome, Reference, Update};
+use crate::message::{BlockedDevices, Code, GuestId, Inquiry, Message, Outcome, Reference, Update};
 use crate::queue::{Queue, Worth};
 use crate::renewal::{NotRenewed, Renewer};
 use admission::Admission;
@@ -29,7 +29,7 @@ use guestright_reciprocity::{
 };
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use joining::Joining;
-use orders::Devices;
+use orders::{Devices, OUTCOME_VERSION};
 use rand::CryptoRng;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -436,6 +436,34 @@ impl TeamServer {
         asked
     }
 
+    /// Has an access point end a guest's session, by the name that its overview gives it. False: it is not connected, and was not
+    /// asked. Otherwise it answers with an [`Event::Acted`] with the reference, or not at all: one that is older
+    /// than this question counts it among what it cannot read. What was done and the answer lost looks the same, so the program around
+    /// waits for a while and then says that it does not know.
+    pub fn end_guest(&mut self, access_point: KeyId, guest: GuestId, reference: Reference) -> bool {
+        let connected = self.access_points();
+        let here: Vec<_> = connected.into_iter().filter(|(_, key)| *key == access_point).collect();
+        let what = Inquiry::EndGuest(guest);
+        let question = Message::Asks { reference, version: OUTCOME_VERSION, what };
+        // Of an access point that has connected anew, the channel before may not be known to be gone.
+        here.iter().for_each(|(peer, _)| self.send(*peer, &question));
+        !here.is_empty()
+    }
+
+    /// The household serves these devices no longer, and all others again. Every access point that is connected has the list before
+    /// anything else, and each one that connects later, before it gets a decision of this home. Says which were asked. Each answers
+    /// with an [`Event::Acted`] with the reference of the latest list, now or when it connects, or not at all.
+    pub fn set_blocked_devices(
+        &mut self,
+        devices: BlockedDevices,
+        reference: Reference,
+    ) -> Vec<(Peer, KeyId)> {
+        let asked = self.access_points();
+        let unsent = asked.iter().map(|(peer, _)| *peer).collect();
+        self.devices.set(devices, reference, unsent);
+        asked
+    }
+
     /// Renews the team's certificates with this from now on, or no more.
     pub fn set_renewer(&mut self, renewer: Option<Renewer>) {
         self.renewer = renewer;
@@ -665,6 +693,12 @@ impl TeamServer {
     /// Which programs of the team are connected: number, role and key.
     pub fn peers(&self) -> impl Iterator<Item = (Peer, Role, KeyId)> {
         self.peers.iter().map(|(&peer, certificate)| (peer, certificate.role(), certificate.subject_id()))
+    }
+
+    /// Which access points are connected.
+    fn access_points(&self) -> Vec<(Peer, KeyId)> {
+        let access_points = self.peers().filter(|(_, role, _)| *role == Role::AccessPoint);
+        access_points.map(|(peer, _, key)| (peer, key)).collect()
     }
 
     fn refuse(

@@ -1,5 +1,4 @@
 use super::*;
-use crate::message::{BlockedDevices, GuestId};
 use guestright_identity::{SecretKey, Suite};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;

@@ -387,9 +387,11 @@ fn a_list_of_devices_has_one_form_and_a_limit() {
     let ascending = |count: u16| -> Vec<u8> {
         (0..count).flat_map(|number| [&[2, 0, 0, 0][..], &number.to_be_bytes()].concat()).collect()
     };
-    let what = |message| match message {
-        Message::Asks { what: Inquiry::BlockDevices(devices), .. } => devices,
-        other => panic!("{other:?}"),
+    let what = |message| {
+        let Message::Asks { what: Inquiry::BlockDevices(devices), .. } = message else {
+            panic!("{message:?}")
+        };
+        devices
     };
     assert!(what(list(&[]).unwrap()).is_empty(), "all are served again");
     let full = what(list(&ascending(256)).unwrap());

@@ -229,10 +229,8 @@ async fn serve(
         phones,
     };
     let mut this = Loop::new(parts, settings);
-    let now = this.clock.now();
-    this.machine.restore(undelivered, now);
+    this.machine.restore(undelivered, this.clock.now());
     this.machine.restore_revocations(revocations);
-    this.machine.set_blocked_devices(this.blocked.devices().clone(), now);
     announce(&team, address, &settings.visitor_interface, out)?;
     let inputs = Inputs {
         link: from_link,
@@ -294,7 +292,9 @@ struct Parts {
 
 impl Loop {
     fn new(mut parts: Parts, settings: &Settings) -> Self {
-        let guests = Guests::new(settings.trial(), parts.clock.now());
+        let now = parts.clock.now();
+        let guests = Guests::new(settings.trial(), now);
+        parts.machine.set_blocked_devices(parts.blocked.devices().clone(), now);
         let Parts { machine, clock, link, orders, home, home_events, credentials, own, rng, .. } = parts;
         let Parts { store, blocked, team, condition, page, phones, .. } = parts;
         Self {
@@ -635,7 +635,7 @@ impl Loop {
                 splash::session_is_over(self, address);
                 self.order(Order::Close(address));
             }
-            Event::Closed { session, code } => self.closed(&session, code),
+            Event::Closed { session, code } => ending::closed(self, &session, code),
             Event::Received(receipt, certificate) => {
                 self.counts.note_receipt();
                 let now = self.clock.now().unix_seconds();

@@ -554,16 +554,12 @@ impl Loop {
                     self.handle_store(FromStore::Fetched(token, Vec::new()));
                 }
             }
-            Event::Revoked(list) => {
-                let keep = move |store: &mut Store| drop(store.put_revocation(&list));
-                let _ = self.store.run(keep);
-            }
+            Event::Revoked(list) => drop(self.store.run(move |store| drop(store.put_revocation(&list)))),
             Event::Keep(write) => self.keep(*write),
             Event::SendHome(team, message) => self.send_home(team, &message),
             Event::HomeLearned(team, address) => self.learn_home(team, address),
             Event::AskHome(team, question) => {
-                let now = self.clock.now();
-                self.phones.ask(team, &question, &mut self.rng, now);
+                self.phones.ask(team, &question, &mut self.rng, self.clock.now());
             }
             Event::Reserved { consumer, amount, between } => {
                 let (consumer, homes) = (consumer.short(), between.len());
@@ -602,7 +598,7 @@ impl Loop {
                 overview::handle_answer(self, peer, (reference, version), &answer);
             }
             Event::Acted { peer, reference, outcome } => {
-                orders::handle_acted(self, peer, reference, &outcome);
+                orders::handle_acted(self, peer, reference, &outcome)
             }
             Event::Refused { kind: "certificate", reason } => {
                 self.lines.certificate(reason, self.clock.now())

@@ -99,8 +99,8 @@ fn a_blocked_device_is_kept_out_over_restarts_until_it_is_served_again_and_other
     let refusals = overview(&town).refusals;
     let refusal = refusals.first().expect("whoever is kept out stands there");
     assert_eq!(refusal.reason.as_str(), "This household does not serve this device.");
-    let said = succeeded(&town.run(&["ap", "status", "--config", "house/ap.toml"]));
-    assert!(said.contains("blocked   1 device"), "{said}");
+    let shown = succeeded(&town.run(&["ap", "status", "--config", "house/ap.toml"]));
+    assert!(shown.contains("blocked   1 device"), "{shown}");
     let listed = home(&town, &["block"]);
     assert!(listed.starts_with(&format!("{mac}  since ")) && listed.lines().count() == 1, "{listed}");
 

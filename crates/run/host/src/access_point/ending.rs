@@ -19,37 +19,35 @@ pub(super) fn answer(this: &mut Loop, address: &str) -> Value {
     json!({ "ended": count, "address": address })
 }
 
-impl Loop {
-    /// A session is over, and everything that wants to know of it learns that.
-    pub(super) fn closed(&mut self, session: &SessionStatus, code: Code) {
-        self.log_session(session, code);
-        self.counts.note_end(session, code);
-        let now = self.clock.now();
-        self.guests.note_end(session, code, now);
-        self.shown.note_end(session, code, now);
-        let mut ended = session_json(session);
-        ended["end"] = json!(code.to_string());
-        if self.ended.len() == ENDED_MAX {
-            self.ended.pop_front();
-        }
-        self.ended.push_back(ended);
+/// A session is over, and everything that wants to know of it learns that.
+pub(super) fn closed(this: &mut Loop, session: &SessionStatus, code: Code) {
+    log_session(this, session, code);
+    this.counts.note_end(session, code);
+    let now = this.clock.now();
+    this.guests.note_end(session, code, now);
+    this.shown.note_end(session, code, now);
+    let mut ended = session_json(session);
+    ended["end"] = json!(code.to_string());
+    if this.ended.len() == ENDED_MAX {
+        this.ended.pop_front();
     }
+    this.ended.push_back(ended);
+}
 
-    /// One line for each session, within a pace. Who it was and where is for those who look for a fault.
-    fn log_session(&mut self, session: &SessionStatus, code: Code) {
-        let SessionStatus { address, member, team, class, started, counted, signed, .. } = session;
-        tracing::debug!(%address, %member, "the session that is over was of this visitor");
-        let now = self.clock.now();
-        let (team, class, ended) = (team.short(), class.name(), now.unix_seconds());
-        let (bytes, signed_bytes) = (counted.0, signed.0);
-        match self.session_lines.next(now) {
-            Some(unsaid) => {
-                let unsaid = (unsaid > 0).then_some(unsaid);
-                tracing::info!(%started, %ended, %team, class, bytes, signed_bytes, reason = %code, unsaid, "session");
-            }
-            None => {
-                tracing::debug!(%started, %ended, %team, class, bytes, signed_bytes, reason = %code, "session");
-            }
+/// One line for each session, within a pace. Who it was and where is for those who look for a fault.
+fn log_session(this: &mut Loop, session: &SessionStatus, code: Code) {
+    let SessionStatus { address, member, team, class, started, counted, signed, .. } = session;
+    tracing::debug!(%address, %member, "the session that is over was of this visitor");
+    let now = this.clock.now();
+    let (team, class, ended) = (team.short(), class.name(), now.unix_seconds());
+    let (bytes, signed_bytes) = (counted.0, signed.0);
+    match this.session_lines.next(now) {
+        Some(unsaid) => {
+            let unsaid = (unsaid > 0).then_some(unsaid);
+            tracing::info!(%started, %ended, %team, class, bytes, signed_bytes, reason = %code, unsaid, "session");
+        }
+        None => {
+            tracing::debug!(%started, %ended, %team, class, bytes, signed_bytes, reason = %code, "session");
         }
     }
 }

@@ -50,9 +50,14 @@ struct Order {
 }
 
 impl Order {
-    /// Whoever has not answered is silent. The asker may have gone.
+    /// Whoever has not answered is silent, unless it has by a newer channel. The asker may have gone.
     fn end(mut self) {
         self.report.silent.extend(self.awaited.values());
+        let Report { done, failed, silent } = &mut self.report;
+        let has_answered =
+            |key: &KeyId| done.iter().any(|it| it.0 == *key) || failed.iter().any(|it| it.0 == *key);
+        silent.retain(|key| !has_answered(key));
+        silent.dedup();
         let _ = self.reply.send(self.report);
     }
 }
@@ -245,6 +250,18 @@ mod tests {
         orders.handle_timeout(at(3_000));
         assert_eq!(report.try_recv().unwrap().silent, [ONE, TWO]);
         assert!(!orders.handle_acted(8, reference, &DONE, at(3_001)), "nobody waits any more");
+    }
+
+    #[test]
+    fn an_access_point_that_has_connected_anew_is_not_silent_for_its_old_channel() {
+        let mut orders = Orders::default();
+        let reference = orders.next();
+        let mut report = orders.gave(reference, [(7, ONE), (8, ONE), (9, TWO), (10, TWO)], at(0));
+        assert!(orders.handle_acted(8, reference, &DONE, at(10)));
+        orders.handle_gone(7, at(20));
+        orders.handle_timeout(at(3_000));
+        let want = Report { done: vec![(ONE, 1)], failed: vec![], silent: vec![TWO] };
+        assert_eq!(report.try_recv(), Ok(want));
     }
 
     #[test]

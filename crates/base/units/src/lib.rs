@@ -13,7 +13,7 @@ mod time;
 pub use chance::Seed;
 pub use rate::{BitsPerSecond, Bytes};
 pub use team::{ParseTeamIdError, TeamId};
-pub use time::{Micros, Time, UnixSeconds};
+pub use time::{Micros, ParseUnixSecondsError, Time, UnixSeconds};
 
 /// The example of the README is tried as those of the documentation are.
 #[cfg(doctest)]

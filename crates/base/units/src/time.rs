@@ -1,5 +1,6 @@
 use std::fmt;
 use std::ops::{Add, Sub};
+use std::str::FromStr;
 
 /// A point in time, in microseconds since the start of the run.
 ///
@@ -87,6 +88,72 @@ impl fmt::Display for UnixSeconds {
     }
 }
 
+/// Text that is no point in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseUnixSecondsError;
+
+impl fmt::Display for ParseUnixSecondsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("write the time as in 2026-11-20T10:00:00Z or 2026-11-20T11:00:00+01:00, or in seconds since 1970")
+    }
+}
+
+impl std::error::Error for ParseUnixSecondsError {}
+
+impl FromStr for UnixSeconds {
+    type Err = ParseUnixSecondsError;
+
+    /// RFC 3339 with an offset of whole minutes and without fractions of a second, or whole seconds since the Unix epoch.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return text.parse().map(Self).map_err(|_| ParseUnixSecondsError);
+        }
+        parse_rfc_3339(text).ok_or(ParseUnixSecondsError)
+    }
+}
+
+fn parse_rfc_3339(text: &str) -> Option<UnixSeconds> {
+    let (local, zone) = text.split_at_checked(19)?;
+    let digits = |range: std::ops::Range<usize>| {
+        let digits = local.get(range)?;
+        digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<u64>().ok())?
+    };
+    let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
+    if marks.iter().any(|(at, mark)| local.as_bytes().get(*at) != Some(mark)) {
+        return None;
+    }
+    let (year, month, day) = (digits(0..4)?, digits(5..7)?, digits(8..10)?);
+    let (hour, minute, second) = (digits(11..13)?, digits(14..16)?, digits(17..19)?);
+    let days = days_from_civil(year, month, day)?;
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let seconds = days * 86_400 + hour * 3_600 + minute * 60 + second;
+    let Some(offset) = zone.strip_prefix(['+', '-']) else {
+        return (zone == "Z").then_some(UnixSeconds(seconds));
+    };
+    let (hours, minutes) =
+        offset.split_once(':').filter(|(hours, minutes)| hours.len() == 2 && minutes.len() == 2)?;
+    let (hours, minutes) = (hours.parse::<u64>().ok()?, minutes.parse::<u64>().ok()?);
+    let offset = (hours <= 23 && minutes <= 59).then_some(hours * 3_600 + minutes * 60)?;
+    // Local time is ahead of UTC by the offset.
+    if zone.starts_with('+') { seconds.checked_sub(offset) } else { Some(seconds + offset) }.map(UnixSeconds)
+}
+
+/// The day of a Gregorian date, counted from 1970-01-01; nothing if there is no such date since then.
+fn days_from_civil(year: u64, month: u64, day: u64) -> Option<u64> {
+    if year < 1970 || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let year_from_march = if month > 2 { year } else { year - 1 };
+    let (era, year_of_era) = (year_from_march / 400, year_from_march % 400);
+    let month_from_march = (month + 9) % 12;
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    let days = era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    // A 31st of February is another day when it is read back.
+    days.checked_sub(719_468).filter(|days| civil_from_days(*days) == (year, month, day))
+}
+
 /// The Gregorian date of a day counted from 1970-01-01, by eras of 400 years that begin in March.
 fn civil_from_days(days: u64) -> (u64, u64, u64) {
     let shifted = days + 719_468; // 0000-03-01 is day 0.
@@ -114,6 +181,38 @@ mod tests {
         ];
         for (seconds, want) in cases {
             assert_eq!(UnixSeconds(seconds).to_string(), want);
+        }
+    }
+
+    #[test]
+    fn reads_what_it_prints_and_other_zones() {
+        for seconds in [0, 951_782_400, 951_868_799, 1_795_176_123, 4_102_444_799, 1_709_164_800] {
+            let time = UnixSeconds(seconds);
+            assert_eq!(time.to_string().parse(), Ok(time));
+            assert_eq!(seconds.to_string().parse(), Ok(time));
+        }
+        assert_eq!("2026-11-20T13:02:03+01:00".parse(), Ok(UnixSeconds(1_795_176_123)));
+        assert_eq!("2026-11-20T06:32:03-05:30".parse(), Ok(UnixSeconds(1_795_176_123)));
+        for wrong in [
+            "",
+            "now",
+            "-1",
+            "2026-11-20",
+            "2026-11-20T12:02:03",
+            "2026-11-20 12:02:03Z",
+            "2026-02-29T00:00:00Z",
+            "2026-13-01T00:00:00Z",
+            "2026-11-20T24:00:00Z",
+            "2026-11-20T12:02:03.5Z",
+            "1970-01-01T00:00:00+01:00",
+            "2026-11-20T12:02:03+1:00",
+            "2026-11-20T12:02:03Zé",
+            "1969-12-31T23:59:59Z",
+            "99999999999999999999",
+            "+026-11-20T12:02:03Z",
+            "2026-11-20T12:02:03+0+:00",
+        ] {
+            assert_eq!(wrong.parse::<UnixSeconds>(), Err(ParseUnixSecondsError), "{wrong}");
         }
     }
 

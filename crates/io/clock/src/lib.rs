@@ -142,6 +142,11 @@ fn micros(since: Duration) -> Time {
     Time(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
 }
 
+/// Seconds since this computer started, also those in which it slept. Nobody sets that clock.
+pub fn seconds_since_boot() -> u64 {
+    steady().as_secs()
+}
+
 /// The time now, for what is done once. Who compares times that it has read keeps a [`Clock`].
 pub fn unix_seconds() -> UnixSeconds {
     Clock::start().now().unix_seconds()

@@ -9,9 +9,12 @@
 //! power; there are never more than [`Limits::receipts_max`], and no
 //! account goes to make room for them; a write of accounts is kept as a whole or not at all; one process at a time has a store open.
 //!
+//! Beside the store, in a file of its own: who had which address when ([`addresses`]).
+//!
 //! [`Store`] is for one thread. [`Writer`] gives it a thread of its own and commits what many callers hand in
 //! together.
 
+pub mod addresses;
 mod credit;
 mod error;
 mod hints;

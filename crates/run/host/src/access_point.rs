@@ -15,6 +15,7 @@ pub mod radsec;
 mod reloading;
 mod settings;
 pub mod splash;
+mod status;
 
 use crate::control::{self, Question};
 use crate::home_channel::{self, FromHome};
@@ -42,6 +43,7 @@ use reloading::Reloading;
 use serde_json::{Value, json};
 pub use settings::Settings;
 use splash::{Guests, Page};
+use status::session_json;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -742,21 +744,6 @@ impl Loop {
             },
         }
     }
-}
-
-fn session_json(session: &SessionStatus) -> Value {
-    json!({
-        "ip": session.address.ip.to_string(),
-        "mac": firewall::MacAddress::new(session.address.mac).map(|mac| mac.to_string()).unwrap_or_default(),
-        "tunnel": session.address.home.map(|home| home.to_string()),
-        "member": session.member.to_string(),
-        "team": session.team.to_string(),
-        "class": session.class.name(),
-        "started": session.started.to_string(),
-        "counted": session.counted.0,
-        "signed": session.signed.0,
-        "open": session.open,
-    })
 }
 
 /// Says that it serves.

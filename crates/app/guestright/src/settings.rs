@@ -13,6 +13,7 @@ mod metrics;
 #[cfg(feature = "computer")]
 mod policy_file;
 mod reread;
+mod retention;
 mod source;
 mod splash;
 #[cfg(feature = "computer")]
@@ -44,6 +45,7 @@ use metrics::{AP_METRICS_PORT, HOME_METRICS_PORT};
 #[cfg(feature = "computer")]
 pub(crate) use policy_file::PolicyFile;
 pub(crate) use reread::SettingsFile;
+pub(crate) use retention::RetentionSettings;
 pub(crate) use source::Source;
 pub(crate) use splash::SplashSettings;
 #[cfg(feature = "computer")]
@@ -123,6 +125,9 @@ pub(crate) struct ApSettings {
     pub(crate) splash: Option<SplashSettings>,
     /// Phones that join by 802.1X; without it none do.
     pub(crate) phones: Option<ApPhonesSettings>,
+    /// What is kept of guests, and for how long.
+    #[serde(default)]
+    pub(crate) retention: RetentionSettings,
     /// Metrics at a port; without it they are at the socket beside the state alone.
     pub(crate) metrics: Option<MetricsSettings>,
 }
@@ -447,6 +452,7 @@ impl ApSettings {
             shaping,
             splash: self.splash.as_ref().map(|splash| splash.for_loop(path)).transpose()?,
             phones: self.phones_for_loop(path)?,
+            retention: self.retention.for_loop()?,
             #[cfg(feature = "metrics")]
             metrics: self.metrics.as_ref().map(|metrics| metrics.for_loop(AP_METRICS_PORT)),
             machine: self.config()?,

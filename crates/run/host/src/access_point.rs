@@ -13,6 +13,7 @@ mod overview;
 pub mod phones;
 pub mod radsec;
 mod reloading;
+pub mod retention;
 mod settings;
 pub mod splash;
 mod status;
@@ -40,6 +41,7 @@ use link::{FromLink, Link};
 use phones::{Phones, Waiting};
 use rand::rngs::StdRng;
 use reloading::Reloading;
+use retention::Retention;
 use serde_json::{Value, json};
 pub use settings::Settings;
 use splash::{Guests, Page};
@@ -117,6 +119,7 @@ struct Loop {
     counts: metrics::Counts,
     page: Option<Page>,
     phones: Option<Phones>,
+    retention: Retention,
     /// Guests come and go as they like: the log has so many lines a minute about them.
     session_lines: LogPace,
 }
@@ -185,7 +188,8 @@ async fn serve(
     // Before anything is opened or changed.
     let rules = settings.rules()?;
     private::make_private_directory(state)?;
-    let Kept { store, undelivered, revocations, blocked } = Kept::open(state)?;
+    let Kept { store, undelivered, revocations, blocked, retention } =
+        Kept::open(state, settings.retention)?;
     let access_point_address = rules.access_point;
     let address = SocketAddr::from((access_point_address, settings.port));
     let (phones, radius) = settings.phones.as_ref().map(Phones::open).transpose()?.unzip();
@@ -229,10 +233,10 @@ async fn serve(
         condition,
         page,
         phones,
+        retention,
     };
     let mut this = Loop::new(parts, settings);
-    this.machine.restore(undelivered, this.clock.now());
-    this.machine.restore_revocations(revocations);
+    kept::restore(&mut this, undelivered, revocations);
     announce(&team, address, &settings.visitor_interface, out)?;
     let inputs = Inputs {
         link: from_link,
@@ -290,6 +294,7 @@ struct Parts {
     condition: Condition,
     page: Option<Page>,
     phones: Option<Phones>,
+    retention: Retention,
 }
 
 impl Loop {
@@ -298,7 +303,7 @@ impl Loop {
         let guests = Guests::new(settings.trial(), now);
         parts.machine.set_blocked_devices(parts.blocked.devices().clone(), now);
         let Parts { machine, clock, link, orders, home, home_events, credentials, own, rng, .. } = parts;
-        let Parts { store, blocked, team, condition, page, phones, .. } = parts;
+        let Parts { store, blocked, team, condition, page, phones, retention, .. } = parts;
         Self {
             machine,
             clock,
@@ -338,6 +343,7 @@ impl Loop {
             counts: metrics::Counts::default(),
             page,
             phones,
+            retention,
             session_lines: LogPace::default(),
         }
     }
@@ -421,6 +427,8 @@ impl Loop {
             self.begin_reload(reload, Some(reply));
         } else if let Some(after) = question.strip_prefix(export::QUESTION) {
             export::answer(&self.store, after.trim(), reply);
+        } else if retention::is_question(question) {
+            retention::answer(self, question, reply);
         } else {
             let _ = reply.send(self.answer(question));
         }
@@ -626,6 +634,7 @@ impl Loop {
             Event::Opened { address, class, member } => {
                 tracing::debug!(%class, %member, %address, "opened a session");
                 self.counts.note_session(class);
+                retention::session_begins(self, address);
                 let gate = self.machine.open().find(|gate| gate.address == address);
                 if let Some(gate) = gate {
                     splash::open_session(self, address, class, gate.most);
@@ -735,12 +744,15 @@ impl Loop {
                     status
                 }),
                 "phones": self.phones.as_ref().map(|phones| phones.status(self.machine.joined())),
+                "retention": self.retention.status(),
                 "allowance": self.allowance.map(|used| json!({ "used": used.0, "home_contacts": self.home_contacts })),
             }),
             "stop" => json!({ "stopping": true }),
             _ => match question.split_once(' ') {
                 Some(("end", address)) => ending::answer(self, address),
-                _ => json!({ "error": "the questions are: status, end ADDRESS, export, reload, stop" }),
+                _ => {
+                    json!({ "error": "the questions are: status, end ADDRESS, who, forget, export, reload, stop" })
+                }
             },
         }
     }

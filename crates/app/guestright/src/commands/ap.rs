@@ -2,6 +2,7 @@
 
 mod announce;
 mod hostapd;
+mod who;
 
 use crate::commands::validity;
 use crate::loops::ServingLine;
@@ -53,6 +54,9 @@ enum ApCommand {
     Reload(Reload),
     Hostapd(Hostapd),
     Announce(Announce),
+    Who(who::Who),
+    ExportAddresses(who::ExportAddresses),
+    Forget(who::Forget),
     Off(Off),
 }
 
@@ -155,6 +159,9 @@ const SETTINGS: &str = r#"A settings file:
   radsec_key = "radsec.key"         # … and its key
   radsec_authority = "radios.pem"   # whoever has a certificate of this authority may ask: make one for this alone
 
+  [retention]                       # what is kept of guests (docs/retention.md)
+  addresses = "off"                 # or for how long it is kept who had which address: from "1h" to "30d"
+
   [metrics]                         # figures for Prometheus (docs/metrics.md); left out: at the socket metrics.sock of the state alone
   listen = "127.0.0.1:7279"         # this one unless another is named
 
@@ -216,6 +223,11 @@ impl Ap {
             }
             Some(ApCommand::Hostapd(hostapd)) => hostapd.run(&settings, &origin, out),
             Some(ApCommand::Announce(announce)) => announce.run(&settings, &origin, out),
+            Some(ApCommand::Who(who)) => who.run(&state, settings.retention.for_loop()?, out),
+            Some(ApCommand::ExportAddresses(export)) => {
+                export.run(&state, settings.retention.for_loop()?, out)
+            }
+            Some(ApCommand::Forget(forget)) => forget.run(&state, settings.retention.for_loop()?, out),
         }
     }
 }
@@ -325,6 +337,7 @@ fn print_status(status: &serde_json::Value, out: &mut Output) -> Outcome {
     }
     print_splash(&status["splash"], out)?;
     print_phones(&status["phones"], out)?;
+    print_retention(&status["retention"], out)?;
     for (kind, count) in status["refused"].as_object().into_iter().flatten() {
         writeln!(out, "refused   {count} × {kind}")?;
     }
@@ -412,6 +425,17 @@ fn print_splash(splash: &serde_json::Value, out: &mut Output) -> Outcome {
             "trials    {} running, {} since the start, {carried} carried, {left} left for today",
             trials["running"], trials["begun"]
         )?;
+    }
+    Ok(())
+}
+
+fn print_retention(retention: &serde_json::Value, out: &mut Output) -> Outcome {
+    if let Some(seconds) = retention["keep_seconds"].as_u64() {
+        let (hours, records) = (seconds / 3_600, &retention["records"]);
+        writeln!(out, "addresses {records} records of who had which; each is kept for {hours} h")?;
+    }
+    if let Some(trouble) = retention["trouble"].as_str() {
+        writeln!(out, "addresses {trouble}")?;
     }
     Ok(())
 }

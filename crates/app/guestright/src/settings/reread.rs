@@ -33,10 +33,11 @@ impl Reloadable for ApSettings {
     }
 
     fn is_taken(name: &str, before: Option<&Value>, now: Option<&Value>) -> bool {
-        const TAKEN: [&str; 7] = [
+        const TAKEN: [&str; 8] = [
             "away_bytes_per_day",
             "flush_ms",
             "interval_ms",
+            "retention.addresses",
             "sessions_max",
             "unsigned_bytes_max",
             "volume_bytes",

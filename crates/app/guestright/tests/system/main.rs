@@ -39,6 +39,7 @@ mod privileges;
 mod profiles;
 mod reload;
 mod renewal;
+mod retention;
 mod setup;
 mod soak;
 mod splash;

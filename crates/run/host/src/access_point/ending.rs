@@ -22,6 +22,7 @@ pub(super) fn answer(this: &mut Loop, address: &str) -> Value {
 /// A session is over, and everything that wants to know of it learns that.
 pub(super) fn closed(this: &mut Loop, session: &SessionStatus, code: Code) {
     log_session(this, session, code);
+    this.retention.session_ends(session);
     this.counts.note_end(session, code);
     let now = this.clock.now();
     this.guests.note_end(session, code, now);

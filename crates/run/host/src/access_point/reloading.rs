@@ -40,6 +40,7 @@ impl Loop {
         let read = reload.read().and_then(|fresh| {
             let mut next = self.settings.clone();
             next.machine.clone_from(&fresh.settings.machine);
+            next.retention = fresh.settings.retention;
             if let (Some(in_force), Some(read)) = (&mut next.splash, &fresh.settings.splash) {
                 (in_force.texts, in_force.trial) = (read.texts.clone(), read.trial);
             }
@@ -70,6 +71,7 @@ impl Loop {
                 let now = self.clock.now();
                 self.machine.reconfigure(next.machine.clone(), now);
                 super::splash::change_page(self, &next);
+                super::retention::change(self, next.retention);
                 self.pace = next.pace();
                 if let (Some(phones), Some(settings)) = (&mut self.phones, &next.phones) {
                     phones.reconfigure(settings);

@@ -1,5 +1,6 @@
 //! What an access point is told, and what of it the firewall is.
 
+use super::retention::Keep;
 use super::{phones, splash};
 use crate::{HomeAddress, interface};
 use guestright_error::RunError;
@@ -40,6 +41,8 @@ pub struct Settings {
     pub splash: Option<splash::Settings>,
     /// Phones that join by 802.1X; without it none do.
     pub phones: Option<phones::Settings>,
+    /// How long it is kept who had which address; nothing: not at all.
+    pub retention: Option<Keep>,
     /// Where monitoring programs fetch metrics, besides the socket beside the state.
     #[cfg(feature = "metrics")]
     pub metrics: Option<SocketAddr>,

@@ -226,6 +226,9 @@ pub(in super::super) fn drain_trials(this: &mut Loop) {
             TrialEvent::Close(address) => this.order(Order::Close(address)),
             TrialEvent::Begun { address, runs } => {
                 tracing::debug!(%address, runs, "a trial");
+                if runs {
+                    this.retention.trial_begins(address);
+                }
                 for waiting in this.guests.waiting.remove(&address).into_iter().flatten() {
                     // Whoever asked may have gone.
                     let _ = waiting.send(());
@@ -273,6 +276,7 @@ pub(in super::super) fn trial_closed(this: &mut Loop, address: Address, counted:
     if !this.guests.trials.contains(address) {
         return false;
     }
+    this.retention.trial_ends(address, counted);
     this.guests.trials.handle_closed(address, counted);
     let waiting: Vec<_> = this.guests.after_trial.iter().filter(|it| it.ip == address.ip).copied().collect();
     for address in waiting {

@@ -45,6 +45,8 @@ fn machine() -> Splash {
         household: "The Rivers & Sons".to_owned(),
         contact: None,
         terms: None,
+        terms_text: None,
+        addresses_kept_hours: None,
         member_page: None,
         languages: Language::ALL.to_vec(),
         address: "10.73.0.1:80".parse().expect("an address"),

@@ -450,7 +450,11 @@ impl ApSettings {
             household: self.household()?,
             tunnels: self.tunnels_for_loop()?,
             shaping,
-            splash: self.splash.as_ref().map(|splash| splash.for_loop(path)).transpose()?,
+            splash: self
+                .splash
+                .as_ref()
+                .map(|splash| splash.for_loop(path, self.retention.for_loop()?))
+                .transpose()?,
             phones: self.phones_for_loop(path)?,
             retention: self.retention.for_loop()?,
             #[cfg(feature = "metrics")]

@@ -78,6 +78,16 @@ pub(crate) struct Texts {
     pub(crate) contact_heading: &'static str,
     pub(crate) privacy_heading: &'static str,
     pub(crate) privacy: &'static str,
+    /// The link to the page of terms, and its heading.
+    pub(crate) terms_page: &'static str,
+    /// For a household that has written none.
+    pub(crate) terms_usual: [&'static str; 2],
+    pub(crate) kept_heading: &'static str,
+    pub(crate) kept_receipts: &'static str,
+    pub(crate) kept_no_addresses: &'static str,
+    pub(crate) kept_addresses: &'static str,
+    pub(crate) kept_hours: Around,
+    pub(crate) back: &'static str,
     pub(crate) languages: &'static str,
 
     pub(crate) decimal_mark: &'static str,

@@ -9,7 +9,8 @@
 //! - [`Guest`]: how somebody stands at this access point, whether a trial is offered, and the token of the lease.
 //! - [`Language`]: English, German, French, Arabic. A text that a language lacks does not compile.
 //!
-//! Invariants: a response has at most [`RESPONSE_BYTES_MAX`] bytes and closes its connection; nothing of a request is in a
+//! Invariants: a response has at most [`RESPONSE_BYTES_MAX`] bytes, or [`TERMS_RESPONSE_BYTES_MAX`] if it is the page
+//! of terms, and closes its connection; nothing of a request is in a
 //! response; only a `POST` from our own page, with the token of the guest's lease, makes an [`Action`]; every redirect leads
 //! to the address in the settings; a name that is neither ours nor a probe's gets no page; nothing is answered on behalf of
 //! a host with a certificate.
@@ -31,6 +32,6 @@ pub use guest::{
 pub use language::Language;
 pub use probe::{Online, PROBES, Probe};
 pub use request::{BODY_BYTES_MAX, HEAD_BYTES_MAX, HEADERS_MAX};
-pub use response::RESPONSE_BYTES_MAX;
-pub use settings::{Secured, Settings, SettingsError};
+pub use response::{RESPONSE_BYTES_MAX, TERMS_RESPONSE_BYTES_MAX};
+pub use settings::{Secured, Settings, SettingsError, TERMS_TEXT_BYTES_MAX};
 pub use splash::{Action, Answer, Received, Splash, Transport};

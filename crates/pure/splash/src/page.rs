@@ -54,13 +54,71 @@ pub(crate) fn page(settings: &Settings, guest: &Guest, language: Language) -> St
                     }
                     (membership(settings, texts))
                     (household(settings, texts))
-                    section { h2 { (texts.privacy_heading) } p { (texts.privacy) } }
+                    section {
+                        h2 { (texts.privacy_heading) }
+                        p { (texts.privacy) }
+                        p { a href={ "/terms/" (language.tag()) } { (texts.terms_page) } }
+                    }
                 }
-                (languages(settings, language))
+                (languages(settings, language, "/"))
             }
         }
     };
     page.into_string()
+}
+
+/// The terms, and what is kept of guests. It says nothing of the guest who reads it.
+pub(crate) fn terms_page(settings: &Settings, language: Language) -> String {
+    let texts = language.texts();
+    let page = html! {
+        (DOCTYPE)
+        html lang=(language.tag()) dir=(language.direction()) {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width,initial-scale=1";
+                title { (texts.terms_page) " – " (settings.household) }
+                link rel="icon" href="data:,";
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    p.soft { (texts.title) }
+                    h1 { (name(&settings.household)) }
+                }
+                main {
+                    section {
+                        h2 { (texts.terms_heading) }
+                        @match &settings.terms_text {
+                            Some(text) => @for paragraph in paragraphs(text) { p dir="auto" { (paragraph) } },
+                            None => @for paragraph in texts.terms_usual { p { (paragraph) } },
+                        }
+                    }
+                    section {
+                        h2 { (texts.kept_heading) }
+                        p { (texts.kept_receipts) }
+                        @match settings.addresses_kept_hours {
+                            Some(hours) => {
+                                p { (texts.kept_addresses) }
+                                p { (around(texts.kept_hours, name(&hours.to_string()))) }
+                            }
+                            None => p { (texts.kept_no_addresses) },
+                        }
+                    }
+                    @if let Some(contact) = &settings.contact {
+                        section { h2 { (texts.contact_heading) } p dir="auto" { (contact) } }
+                    }
+                    p { a.again href={ "/" (language.tag()) } { (texts.back) } }
+                }
+                (languages(settings, language, "/terms/"))
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// Lines of a text, without those that are empty.
+fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.trim().is_empty())
 }
 
 /// How the guest stands, and what can be done about it.
@@ -213,7 +271,7 @@ fn household(settings: &Settings, texts: &Texts) -> Markup {
         @if let Some(terms) = &settings.terms {
             section {
                 h2 { (texts.terms_heading) }
-                @for paragraph in terms.lines().filter(|line| !line.trim().is_empty()) { p dir="auto" { (paragraph) } }
+                @for paragraph in paragraphs(terms) { p dir="auto" { (paragraph) } }
             }
         }
         @if let Some(contact) = &settings.contact {
@@ -222,13 +280,14 @@ fn household(settings: &Settings, texts: &Texts) -> Markup {
     }
 }
 
-fn languages(settings: &Settings, own: Language) -> Markup {
+/// Links to the same page in other languages; `before` stands before their tags.
+fn languages(settings: &Settings, own: Language, before: &str) -> Markup {
     html! {
         nav aria-label=(own.texts().languages) {
             ul {
                 @for language in &settings.languages {
                     li {
-                        a href={ "/" (language.tag()) } lang=(language.tag()) hreflang=(language.tag())
+                        a href={ (before) (language.tag()) } lang=(language.tag()) hreflang=(language.tag())
                             aria-current=[(*language == own).then_some("page")] { (language.own_name()) }
                     }
                 }

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 /// Head and body. It fits the first flight of a TCP connection: ten segments of 1,460 bytes (RFC 6928 section 1).
 pub const RESPONSE_BYTES_MAX: usize = 14_600;
+/// The same of the page of terms, which has a text of the household's.
+pub const TERMS_RESPONSE_BYTES_MAX: usize = 80_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {

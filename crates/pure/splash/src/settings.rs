@@ -10,6 +10,9 @@ const HOUSEHOLD_BYTES_MAX: usize = 100;
 const CONTACT_BYTES_MAX: usize = 200;
 const MEMBER_PAGE_BYTES_MAX: usize = 200;
 const TERMS_BYTES_MAX: usize = 2_000;
+/// Of the page of terms, as it is written, and as it stands in the page.
+pub const TERMS_TEXT_BYTES_MAX: usize = 32 * 1_024;
+pub(crate) const TERMS_ESCAPED_BYTES_MAX: usize = 2 * TERMS_TEXT_BYTES_MAX;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -19,6 +22,10 @@ pub struct Settings {
     pub contact: Option<String>,
     /// The household's terms: paragraphs, each in a line of its own.
     pub terms: Option<String>,
+    /// All of its terms, on a page of their own: paragraphs, each in lines that are not empty. Nothing: the usual ones.
+    pub terms_text: Option<String>,
+    /// For so many hours it is kept who had which address; nothing: it is not.
+    pub addresses_kept_hours: Option<u64>,
     /// Where to read how one becomes a member: text, which a guest without service cannot open yet.
     pub member_page: Option<String>,
     /// In these the page can be read; the first one is for those who ask for none of them.
@@ -59,6 +66,11 @@ impl Settings {
         check_text("contact", self.contact.as_deref(), CONTACT_BYTES_MAX, false)?;
         check_text("member_page", self.member_page.as_deref(), MEMBER_PAGE_BYTES_MAX, false)?;
         check_text("terms", self.terms.as_deref(), TERMS_BYTES_MAX, true)?;
+        if let Some(text) = self.terms_text.as_deref().filter(|text| text.len() > TERMS_TEXT_BYTES_MAX) {
+            let (setting, got, most) = ("terms_file", text.len(), TERMS_TEXT_BYTES_MAX);
+            return Err(SettingsError::TooLong { setting, got, most });
+        }
+        check_text("terms_file", self.terms_text.as_deref(), TERMS_ESCAPED_BYTES_MAX, true)?;
         if self.languages.is_empty() {
             return Err(SettingsError::Empty { setting: "languages" });
         }
@@ -139,6 +151,8 @@ mod tests {
             household: "The Rivers".to_owned(),
             contact: None,
             terms: None,
+            terms_text: None,
+            addresses_kept_hours: None,
             member_page: None,
             languages: vec![Language::English],
             address: "10.73.0.1:80".parse().unwrap(),
@@ -160,6 +174,10 @@ mod tests {
             (Settings { terms: Some("a\rb".to_owned()), ..settings() }, SettingsError::Unshown { setting: "terms", code: 13 }),
             (Settings { terms: Some("a".repeat(2_001)), ..settings() }, SettingsError::TooLong { setting: "terms", got: 2_001, most: 2_000 }),
             (Settings { terms: Some("a\n".repeat(101)), ..settings() }, SettingsError::TooLong { setting: "terms", got: 2_020, most: 2_000 }),
+            (Settings { terms_text: Some("a".repeat(32_769)), ..settings() }, SettingsError::TooLong { setting: "terms_file", got: 32_769, most: 32_768 }),
+            (Settings { terms_text: Some("&".repeat(32_768)), ..settings() }, SettingsError::TooLong { setting: "terms_file", got: 163_840, most: 65_536 }),
+            (Settings { terms_text: Some("a\u{202e}b".to_owned()), ..settings() }, SettingsError::Unshown { setting: "terms_file", code: 0x202e }),
+            (Settings { terms_text: Some("\n \n".to_owned()), ..settings() }, SettingsError::Empty { setting: "terms_file" }),
             (Settings { languages: vec![], ..settings() }, SettingsError::Empty { setting: "languages" }),
             (Settings { languages: vec![Language::German; 2], ..settings() }, SettingsError::LanguageTwice(Language::German)),
             (Settings { address: "0.0.0.0:80".parse().unwrap(), ..settings() }, SettingsError::Unreachable("0.0.0.0:80".parse().unwrap())),

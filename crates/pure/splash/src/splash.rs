@@ -4,7 +4,7 @@ use crate::announcement::{Uri, UriTooLong};
 use crate::api;
 use crate::guest::{Guest, LeaseToken};
 use crate::language::Language;
-use crate::page::{STYLE, page};
+use crate::page::{STYLE, page, terms_page};
 use crate::probe::{self, Online, Probe};
 use crate::request::{Method, Parsed, Request, RequestError, parse};
 use crate::response::{Response, Status};
@@ -31,6 +31,8 @@ const FORM: &str = "application/x-www-form-urlencoded";
 ///     household: "The Rivers".to_owned(),
 ///     contact: None,
 ///     terms: None,
+///     terms_text: None,
+///     addresses_kept_hours: None,
 ///     member_page: None,
 ///     languages: Language::ALL.to_vec(),
 ///     address: "10.73.0.1:80".parse().unwrap(),
@@ -193,12 +195,18 @@ impl Splash {
         if let Some(response) = self.api(request.path, transport, guest) {
             return response;
         }
-        let language = match request.path.strip_prefix('/').unwrap_or("") {
+        let path = request.path.strip_prefix('/').unwrap_or("");
+        let terms = if path == "terms" { Some("") } else { path.strip_prefix("terms/") };
+        let language = match terms.unwrap_or(path) {
             "" => Some(self.wished(request)),
             tag => Language::of_tag(tag).filter(|it| self.settings.languages.contains(it)),
         };
+        let write = |language| match terms {
+            Some(_) => terms_page(&self.settings, language),
+            None => page(&self.settings, guest, language),
+        };
         match language {
-            Some(language) => Response::new(Status::Ok, HTML, page(&self.settings, guest, language))
+            Some(language) => Response::new(Status::Ok, HTML, write(language))
                 .with("Content-Security-Policy", &self.policy)
                 .with("Content-Language", language.tag())
                 .with("Vary", "Accept-Language"),

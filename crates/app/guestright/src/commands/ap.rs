@@ -141,7 +141,8 @@ const SETTINGS: &str = r#"A settings file:
   [splash]                          # a page for guests without a program of ours; left out: none
   household = "The Rivers"          # the name that they read
   contact = "the blue door"
-  terms = "Be kind."                # a paragraph in each line
+  terms = "Be kind."                # a paragraph in each line, short
+  terms_file = "terms.txt"          # all of them, on a page of their own: UTF-8, at most 32 KiB; left out: a usual text
   member_page = "rivers.example"    # where to read how one becomes a member
   languages = ["en", "de", "fr", "ar"]
   port = 7280

@@ -44,12 +44,13 @@ impl Reloadable for ApSettings {
             "when_home_is_away",
         ];
         // What the page says, unless there was none; where it is stands in the rules.
-        const SPLASH: [&str; 8] = [
+        const SPLASH: [&str; 9] = [
             "splash.contact",
             "splash.household",
             "splash.languages",
             "splash.member_page",
             "splash.terms",
+            "splash.terms_file",
             "splash.trial",
             "splash.trial_seconds",
             "splash.trials_per_day",

@@ -3,6 +3,7 @@
 use super::beside;
 use anyhow::anyhow;
 use guestright_cli::failure::Failure;
+use guestright_host::access_point::retention::Keep;
 use guestright_host::access_point::splash::{self, CertificateFiles, SECURED_PORT, SPLASH_PORT, Texts};
 use guestright_roaming::trials::TrialConfig;
 use guestright_splash::{Language, TRIAL_SECONDS_USUAL};
@@ -20,6 +21,8 @@ pub(crate) struct SplashSettings {
     pub(crate) contact: Option<String>,
     /// Its terms, a paragraph in each line.
     pub(crate) terms: Option<String>,
+    /// A file with all of them, for a page of their own: text of at most 32 KiB.
+    pub(crate) terms_file: Option<PathBuf>,
     /// Where to read how one becomes a member.
     pub(crate) member_page: Option<String>,
     /// The tags of the languages; the first is for those who ask for none of them.
@@ -65,12 +68,22 @@ fn default_trial_seconds() -> u32 {
 }
 
 impl SplashSettings {
-    /// What the loop is told; `path` is the settings file's.
-    pub(super) fn for_loop(&self, path: &Path) -> Result<splash::Settings, Failure> {
+    /// What the loop is told; `path` is the settings file's, and `addresses_kept` what the page of terms says.
+    pub(super) fn for_loop(
+        &self,
+        path: &Path,
+        addresses_kept: Option<Keep>,
+    ) -> Result<splash::Settings, Failure> {
         let texts = Texts {
             household: self.household.clone(),
             contact: self.contact.clone(),
             terms: self.terms.clone(),
+            terms_text: self
+                .terms_file
+                .as_ref()
+                .map(|file| splash::read_terms(&beside(path, file)))
+                .transpose()?,
+            addresses_kept,
             member_page: self.member_page.clone(),
             languages: self.languages()?,
         };
@@ -155,7 +168,7 @@ mod tests {
         let read = |more: &str| {
             let text = format!("household = \"The Rivers\"\n{more}");
             let settings = toml::from_str::<SplashSettings>(&text).unwrap();
-            settings.for_loop(Path::new("/etc/guestright/ap.toml"))
+            settings.for_loop(Path::new("/etc/guestright/ap.toml"), None)
         };
         let settings = read("trial = \"20 MB\"\n").unwrap();
         assert_eq!((settings.trial.each, settings.trial.per_day), (Bytes(20_000_000), Bytes(100_000_000)));

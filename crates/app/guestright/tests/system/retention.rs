@@ -179,3 +179,43 @@ fn what_is_forgotten_or_switched_off_is_gone_while_guests_are_served() {
     until("a record of the session that is open", || state_has(&town, &mac));
     town.leave(visit);
 }
+
+#[test]
+fn the_page_of_terms_says_what_is_kept_and_shows_the_households_file_anew_after_a_reload() {
+    if !inside(
+        "retention::the_page_of_terms_says_what_is_kept_and_shows_the_households_file_anew_after_a_reload",
+    ) {
+        return;
+    }
+    let town = town();
+    let path = town.path("house/ap.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let write = |keep: &str| {
+        let text = text.replace("trial =", "terms_file = \"terms.txt\"\ntrial =");
+        std::fs::write(&path, text.replace("\"1h\"", keep)).unwrap();
+    };
+    write("\"2d\"");
+    let terms = town.path("house/terms.txt");
+    std::fs::write(&terms, "No <mail> servers.\n").unwrap();
+    let (_home, _access_point) = town.open();
+    let page = |language: &str| {
+        let url = format!("http://10.11.0.1:7280/terms/{language}");
+        town.world.run("member", "curl", &["--silent", "--fail", "--max-time", "20", &url]).unwrap()
+    };
+    for language in ["en", "de", "fr", "ar"] {
+        let html = page(language);
+        assert!(html.contains("No &lt;mail&gt; servers.") && html.contains("<bdi>48</bdi>"), "{html}");
+    }
+    std::fs::write(&terms, b"Gr\xfc\xdfe").unwrap();
+    let refused = ap(&town, &["reload"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("is no UTF-8 from byte 3 on"), "{refused:?}");
+    assert!(page("en").contains("No &lt;mail&gt; servers."), "the old page stays");
+    std::fs::write(&terms, "Be kind.\n").unwrap();
+    write("\"off\"");
+    succeeded(&ap(&town, &["reload"]));
+    let html = page("en");
+    assert!(
+        html.contains("Be kind.") && html.contains("It is not kept who had which address here."),
+        "{html}"
+    );
+}

@@ -66,6 +66,23 @@ pub(super) const TEXTS: Texts = Texts {
     privacy_heading: "What this household can see",
     privacy: "That your device is here, where its packets go, and how much it uses. Not what is in pages with https or in your \
               tunnel: nothing that is encrypted is opened. This page leaves nothing on your device.",
+    terms_page: "Terms, and what is kept of you",
+    terms_usual: [
+        "This household shares its Wi-Fi of its own accord. It promises neither speed nor time, and may refuse or end service at any \
+         moment, to anybody.",
+        "Who is served, and how well, is decided by what households have given each other, and by nothing else that is known of you.",
+    ],
+    kept_heading: "What is kept of you",
+    kept_receipts: "If you are a member of another household: receipts that your side signs. They say when, for which household, \
+                    with which key and how much was carried. They are accounts, and both households keep them. They do not \
+                    say what you did.",
+    kept_no_addresses: "It is not kept who had which address here.",
+    kept_addresses: "So that it can answer if somebody misuses its line, this household keeps who had which address here: the address, \
+                     your device’s hardware address, your household and key where they are known, when you came and went, and how \
+                     much was carried. Not what you did. It is removed by itself; you may ask this household what it has of you, and \
+                     to remove it earlier.",
+    kept_hours: ["Hours from when you leave until it is removed: ", ""],
+    back: "Back",
     languages: "Languages",
 
     decimal_mark: ".",

@@ -65,6 +65,23 @@ pub(super) const TEXTS: Texts = Texts {
     privacy_heading: "Ce que ce foyer peut voir",
     privacy: "Que votre appareil est ici, où vont ses paquets et combien il consomme. Pas le contenu des pages en https ni de \
               votre tunnel : rien de chiffré n’est ouvert. Cette page ne laisse rien sur votre appareil.",
+    terms_page: "Conditions, et ce qui est conservé sur vous",
+    terms_usual: [
+        "Ce foyer partage son Wi-Fi de son plein gré. Il ne promet ni débit ni durée et peut à tout moment refuser ou interrompre le \
+         service, à n’importe qui.",
+        "Qui est servi, et comment, dépend de ce que les foyers se sont donné entre eux, et de rien d’autre que l’on sache de vous.",
+    ],
+    kept_heading: "Ce qui est conservé sur vous",
+    kept_receipts: "Si vous êtes membre d’un autre foyer : des reçus que votre côté signe. Ils disent quand, pour quel foyer, avec \
+                    quelle clé et combien a été transporté. Ce sont des comptes, que les deux foyers conservent. Ils ne disent pas \
+                    ce que vous avez fait.",
+    kept_no_addresses: "Il n’est pas conservé qui avait quelle adresse ici.",
+    kept_addresses: "Pour pouvoir répondre si quelqu’un abuse de sa ligne, ce foyer conserve qui avait quelle adresse ici : l’adresse, \
+                     l’adresse matérielle de votre appareil, votre foyer et votre clé s’ils sont connus, quand vous êtes arrivé et \
+                     parti, et combien a été transporté. Pas ce que vous avez fait. Cela s’efface tout seul ; vous pouvez demander à \
+                     ce foyer ce qu’il a sur vous, et de l’effacer plus tôt.",
+    kept_hours: ["Heures entre votre départ et l’effacement : ", ""],
+    back: "Retour",
     languages: "Langues",
 
     decimal_mark: ",",

@@ -67,6 +67,24 @@ pub(super) const TEXTS: Texts = Texts {
     privacy_heading: "Was dieser Haushalt sehen kann",
     privacy: "Dass Ihr Gerät hier ist, wohin seine Pakete gehen und wie viel es verbraucht. Nicht, was in Seiten mit https oder in \
               Ihrem Tunnel steht: Verschlüsseltes wird nicht geöffnet. Diese Seite lässt nichts auf Ihrem Gerät zurück.",
+    terms_page: "Regeln, und was über Sie gespeichert wird",
+    terms_usual: [
+        "Dieser Haushalt teilt sein WLAN freiwillig. Er verspricht weder Tempo noch Dauer und darf jederzeit jeden ablehnen oder \
+         die Verbindung beenden.",
+        "Wer ins Netz kommt und wie gut, richtet sich danach, was Haushalte einander gegeben haben, und nach nichts anderem, was \
+         über Sie bekannt ist.",
+    ],
+    kept_heading: "Was über Sie gespeichert wird",
+    kept_receipts: "Wenn Sie zu einem anderen Haushalt gehören: Quittungen, die Ihre Seite unterschreibt. Darin steht, wann, für \
+                    welchen Haushalt, mit welchem Schlüssel und wie viel übertragen wurde. Sie sind die Buchführung, und beide \
+                    Haushalte bewahren sie auf. Was Sie getan haben, steht nicht darin.",
+    kept_no_addresses: "Wer hier welche Adresse hatte, wird nicht gespeichert.",
+    kept_addresses: "Damit er Auskunft geben kann, wenn jemand seinen Anschluss missbraucht, speichert dieser Haushalt, wer hier welche \
+                     Adresse hatte: die Adresse, die Hardware-Adresse Ihres Geräts, Ihren Haushalt und Schlüssel, soweit bekannt, wann \
+                     Sie kamen und gingen, und wie viel übertragen wurde. Nicht, was Sie getan haben. Es wird von selbst gelöscht; Sie \
+                     dürfen diesen Haushalt fragen, was er über Sie hat, und ihn bitten, es früher zu löschen.",
+    kept_hours: ["Stunden, bis es gelöscht wird, nachdem Sie gegangen sind: ", ""],
+    back: "Zurück",
     languages: "Sprachen",
 
     decimal_mark: ",",

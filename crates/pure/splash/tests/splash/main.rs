@@ -8,3 +8,4 @@ mod pages;
 mod peers;
 mod routes;
 mod states;
+mod terms;

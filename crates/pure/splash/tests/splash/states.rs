@@ -22,6 +22,8 @@ pub(crate) fn settings() -> Settings {
         household: "The Rivers & Sons".to_owned(),
         contact: Some("Ring at no. 12, or write to rivers@example.org".to_owned()),
         terms: Some("Please be kind to our line after ten at night.\nNo mail servers.".to_owned()),
+        terms_text: None,
+        addresses_kept_hours: Some(168),
         member_page: Some("guestright.example/join".to_owned()),
         languages: Language::ALL.to_vec(),
         address: "10.73.0.1:80".parse().unwrap(),
@@ -133,6 +135,12 @@ pub(crate) fn ask_plain(request: &[u8], guest: &Guest) -> Read {
 }
 
 pub(crate) fn read(answer: &Answer, is_head: bool) -> Read {
+    assert!(answer.response.len() <= RESPONSE_BYTES_MAX, "{} bytes", answer.response.len());
+    read_long(answer, is_head)
+}
+
+/// The same for the page of terms.
+pub(crate) fn read_long(answer: &Answer, is_head: bool) -> Read {
     const KNOWN: [&str; 15] = [
         "Allow",
         "Cache-Control",
@@ -151,7 +159,6 @@ pub(crate) fn read(answer: &Answer, is_head: bool) -> Read {
         "Status",
     ];
     let text = std::str::from_utf8(&answer.response).expect("all that we send is UTF-8");
-    assert!(text.len() <= RESPONSE_BYTES_MAX, "{} bytes", text.len());
     let (head, body) = text.split_once("\r\n\r\n").expect("a head ends");
     let mut lines = head.split("\r\n");
     let status =

@@ -7,6 +7,7 @@
 mod guests;
 #[cfg(feature = "phones")]
 pub(in crate::access_point) mod secured;
+mod terms;
 
 use super::inbox::{Pace, Turns};
 use crate::listen::{self, Acceptor};
@@ -26,6 +27,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
+
+pub use terms::read_terms;
 
 pub(super) use guests::{
     Guests, change_page, drain_trials, handle_page, handle_trial_answer, open_session, session_is_over,
@@ -71,6 +74,10 @@ pub struct Texts {
     pub household: String,
     pub contact: Option<String>,
     pub terms: Option<String>,
+    /// All of them, for the page of terms; nothing: the usual ones.
+    pub terms_text: Option<String>,
+    /// What guests are told there of how long their addresses are kept.
+    pub addresses_kept: Option<super::retention::Keep>,
     pub member_page: Option<String>,
     pub languages: Vec<Language>,
 }
@@ -91,12 +98,15 @@ impl Settings {
     /// # Errors
     /// A text that cannot be shown, or does not fit.
     pub fn machine(&self, address: Ipv4Addr) -> Result<Splash, RunError> {
-        let Texts { household, contact, terms, member_page, languages } = self.texts.clone();
+        let Texts { household, contact, terms, terms_text, addresses_kept, member_page, languages } =
+            self.texts.clone();
         let secured = self.certificate.as_ref();
         let settings = guestright_splash::Settings {
             household,
             contact,
             terms,
+            terms_text,
+            addresses_kept_hours: addresses_kept.map(super::retention::Keep::hours),
             member_page,
             languages,
             address: (address, self.port).into(),

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use guestright_error::RunError;
 use guestright_identity::MemberId;
 use guestright_receipt::{Bundle, SessionKey};
-use guestright_store::{Store, StoreError, WriterHandle};
+use guestright_store::{Encoded, Store, StoreError, WriterHandle};
 use guestright_units::{TeamId, UnixSeconds};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -72,6 +72,11 @@ pub(crate) fn answer(store: &WriterHandle, after: &str, reply: oneshot::Sender<V
 fn page(store: &Store, after: Option<SessionKey>) -> Result<Value, StoreError> {
     let found = store.receipts_after(after, PAGE)?;
     let next = found.last().filter(|_| found.len() == PAGE).map(|(session, _)| name(session));
+    Ok(json!({ "lines": bundles(&found), "count": found.len(), "next": next }))
+}
+
+/// Bundles in base64.
+pub(crate) fn bundles(found: &[(SessionKey, Encoded)]) -> Vec<String> {
     let lines = found.chunks(Bundle::RECEIPTS_MAX).map(|chunk| {
         let mut bundle = Bundle::default();
         for (_, (receipt, certificate)) in chunk {
@@ -82,15 +87,16 @@ fn page(store: &Store, after: Option<SessionKey>) -> Result<Value, StoreError> {
         }
         STANDARD.encode(bundle.emit())
     });
-    Ok(json!({ "lines": lines.collect::<Vec<_>>(), "count": found.len(), "next": next }))
+    lines.collect()
 }
 
-fn name(session: &SessionKey) -> String {
+/// A session as it stands in a question for a page.
+pub(crate) fn name(session: &SessionKey) -> String {
     let started = session.started.0.to_be_bytes();
     STANDARD.encode([session.provider.0.as_slice(), &started, &session.member.0].concat())
 }
 
-fn session(text: &str) -> Option<SessionKey> {
+pub(crate) fn session(text: &str) -> Option<SessionKey> {
     let bytes = STANDARD.decode(text).ok()?;
     let (provider, rest) = bytes.split_first_chunk::<24>()?;
     let (started, member) = rest.split_first_chunk::<8>()?;

@@ -1,5 +1,6 @@
 //! The loop around the home's machine.
 
+pub mod about;
 mod blocked;
 mod credit;
 mod delegates;

@@ -41,6 +41,13 @@ impl Refusals {
         is_new
     }
 
+    /// Forgets those of a team; false if there were none. They stay counted.
+    pub(crate) fn forget(&mut self, team: TeamId) -> bool {
+        let before = self.latest.len();
+        self.latest.retain(|it| it.team != Some(Team(team)));
+        self.latest.len() < before
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Refusal> {
         self.latest.iter()
     }

@@ -1,5 +1,6 @@
 //! `guestright home`: the team's home, and the gateway of its roaming members.
 
+mod about;
 mod block;
 #[cfg(feature = "computer")]
 mod everybody;
@@ -57,6 +58,8 @@ enum HomeCommand {
     Sponsor(Sponsor),
     Block(block::Block),
     Unblock(block::Unblock),
+    Export(about::Export),
+    Forget(about::Forget),
     #[cfg(feature = "computer")]
     Everybody(everybody::Everybody),
     #[cfg(feature = "computer")]
@@ -268,6 +271,8 @@ impl Home {
             }
             Some(HomeCommand::Block(block)) => block.print(&ask(&block.question())?, out),
             Some(HomeCommand::Unblock(unblock)) => unblock.print(&ask(&unblock.question())?, out),
+            Some(HomeCommand::Export(export)) => export.run(&state, source.file(), out),
+            Some(HomeCommand::Forget(forget)) => forget.print(&ask(&forget.question())?, out),
             #[cfg(feature = "computer")]
             Some(HomeCommand::Everybody(everybody)) => everybody.print(&ask(&everybody.question())?, out),
             #[cfg(feature = "computer")]

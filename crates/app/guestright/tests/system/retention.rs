@@ -219,3 +219,48 @@ fn the_page_of_terms_says_what_is_kept_and_shows_the_households_file_anew_after_
         "{html}"
     );
 }
+
+fn home(town: &Town, arguments: &[&str]) -> Output {
+    let settings = town.path("house/home.toml");
+    guestright().arg("home").args(arguments).arg("--config").arg(settings).output().unwrap()
+}
+
+#[test]
+fn a_home_shows_all_that_it_keeps_about_a_team_and_forgets_what_nobody_loses_by() {
+    if !inside("retention::a_home_shows_all_that_it_keeps_about_a_team_and_forgets_what_nobody_loses_by") {
+        return;
+    }
+    let town = town();
+    let (_home, _access_point) = town.open();
+    let (visit, _) = town.arrive("member", "guests", "member");
+    let team = town.status()["sessions"][0]["team"].as_str().unwrap().to_owned();
+    assert_eq!(town.download("member", 2_000_000).unwrap(), 2_000_000);
+    town.leave(visit);
+    town.until_home_is_owed(2_000_000);
+    succeeded(&home(&town, &["sponsor", &team, "--megabytes", "7"]));
+    succeeded(&home(&town, &["block", &team]));
+    let about = || -> Value {
+        serde_json::from_str(&succeeded(&home(&town, &["export", "--about", &team[..8]]))).unwrap()
+    };
+    let kept = about();
+    assert_eq!((&kept["team"], &kept["sponsored"]), (&team.as_str().into(), &7_000_000.into()), "{kept}");
+    assert!(kept["blocked_since"].is_string() && kept["next"].is_null(), "{kept}");
+    let receipts = &kept["receipts"];
+    let owed = town.ask("home")["owed_to_us"].as_u64().unwrap();
+    assert_eq!((&receipts["count"], &receipts["it_was_served_bytes"]), (&1.into(), &owed.into()), "{kept}");
+    // They are as they are stored: the program's own check takes them.
+    let file = town.path("about.txt");
+    let bundles =
+        receipts["bundles"].as_array().unwrap().iter().map(|it| format!("{}\n", it.as_str().unwrap()));
+    std::fs::write(&file, bundles.collect::<String>()).unwrap();
+    assert!(succeeded(&town.run(&["receipt", "verify", file.to_str().unwrap()])).contains("1 good, 0 bad"));
+
+    let forgotten = succeeded(&home(&town, &["forget", &team[..8]]));
+    assert!(forgotten.contains("sponsored") && forgotten.contains("stays: receipts: "), "{forgotten}");
+    let left = about();
+    assert!(left["sponsored"].is_null() && left["blocked_since"] == kept["blocked_since"], "{left}");
+    assert_eq!((&left["receipts"], &left["account"]), (receipts, &kept["account"]), "nobody loses a debt");
+    let refused = home(&town, &["forget", "ffffffff"]);
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("no team is known"), "{refused:?}");
+}

@@ -60,6 +60,11 @@ impl<K: Copy + Ord + Display + FromStr> List<K> {
         Ok(Self { kind, file, since })
     }
 
+    /// Since when a team is blocked.
+    pub(super) fn since(&self, team: TeamId) -> Option<UnixSeconds> {
+        self.teams.get(&team).copied()
+    }
+
     /// Makes the list durable with the change, and then takes it over. Says whether it is another.
     fn change(&mut self, key: K, since: Option<UnixSeconds>) -> Result<bool, RunError> {
         let mut changed = self.since.clone();

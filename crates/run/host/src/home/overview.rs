@@ -135,6 +135,16 @@ impl Overviews {
         self.refusals.counted()
     }
 
+    /// What is remembered of a team that was turned away here.
+    pub(super) fn refusals_of(&self, team: TeamId) -> impl Iterator<Item = &guestright_overview::Refusal> {
+        self.refusals.iter().filter(move |it| it.team == Some(guestright_overview::Team(team)))
+    }
+
+    /// Forgets that; false if there was nothing.
+    pub(super) fn forget_refusals(&mut self, team: TeamId) -> bool {
+        self.refusals.forget(team)
+    }
+
     /// A visitor was turned away by a decision.
     fn note_refusal(&mut self, team: TeamId, refused_by: RefusedBy, reason: &str, now: UnixSeconds) {
         let to_do = match refused_by {

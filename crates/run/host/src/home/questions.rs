@@ -1,6 +1,6 @@
 //! What a running home is asked at its control socket.
 
-use super::{Loop, Settings, blocked, everybody, ikev2, orders, overview, store_copy, why};
+use super::{Loop, Settings, about, blocked, everybody, ikev2, orders, overview, store_copy, why};
 use crate::reload::Reload;
 use crate::{export, history};
 use guestright_store::Store;
@@ -40,6 +40,7 @@ impl Loop {
             Some((question @ ("block" | "unblock"), team)) => drop(reply.send(blocked::answer(self, question, team))),
             None if question == "everybody" => drop(reply.send(everybody::answer(self, ""))),
             Some(("everybody", words)) => drop(reply.send(everybody::answer(self, words))),
+            Some((question @ ("about" | "forget"), words)) => about::answer(self, question, words, reply),
             None if question == "block" => drop(reply.send(blocked::answer(self, question, ""))),
             Some((question @ ("block-device" | "unblock-device"), device)) => blocked::answer_device(self, question, device, reply),
             Some(("end-guest", words)) => orders::answer_end_guest(self, words, reply),
@@ -52,7 +53,7 @@ impl Loop {
             None if question == "accounts" => drop(reply.send(self.accounts())),
             None if question == "stop" => drop(reply.send(json!({ "stopping": true }))),
             _ => drop(
-                reply.send(json!({ "error": "the questions are: status, overview, overview TEAM, accounts, why TEAM, sponsor TEAM BYTES, block, block TEAM, unblock TEAM, block-device MAC, unblock-device MAC, end-guest ACCESS-POINT GUEST, everybody, everybody SECONDS, everybody stop, phone …, web …, backup, export, history …, reload, stop" })),
+                reply.send(json!({ "error": "the questions are: status, overview, overview TEAM, accounts, why TEAM, sponsor TEAM BYTES, block, block TEAM, unblock TEAM, block-device MAC, unblock-device MAC, end-guest ACCESS-POINT GUEST, about TEAM, forget TEAM, everybody, everybody SECONDS, everybody stop, phone …, web …, backup, export, history …, reload, stop" })),
             ),
         }
     }

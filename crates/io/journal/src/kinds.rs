@@ -24,7 +24,7 @@ const fn of(id: &'static str, what: &'static str) -> Kind {
 
 /// All of them, by what they say.
 #[rustfmt::skip]
-pub const KINDS: [Kind; 146] = [
+pub const KINDS: [Kind; 151] = [
     of("880912e22f5dfe7fb93977118d9ebab2", "IKEv2 members could not be changed"),
     of("33c89a1f74510318b9ef48596b36bee8", "RadSec keeps the certificates that it has"),
     of("90f11abdc52c38d2221849eb2524058a", "WireGuard does not say where members are"),
@@ -67,6 +67,8 @@ pub const KINDS: [Kind; 146] = [
     of("2013290dd89f1774056437675d9dafae", "a telephone's connection could not be accepted"),
     of("be2e8ac89472cc9a0f67fc2d4703297c", "a visitor's hardware address could not be looked up"),
     of("f3659961851cc48ee751922f5effcc56", "accounts could not be kept; nobody is served on credit until they are"),
+    of("f0dde65c54134f62b7e7423a74ac96c5", "addresses are recorded as they should be again"),
+    of("982845da7a80402599e46e4b9c9f0f82", "addresses_removed"),
     of("9e5ec12c3e7fb28a4dd6512e58cdd4b2", "an access point claims more than was counted; not signed"),
     of("5c7acb20372d4439aab4f25196e29e6c", "an access point has not done what the household wants"),
     of("ccec5fbb2e40e57a68b30d3ff370f2be", "another program had changed the kill switch; it is closed again"),
@@ -95,6 +97,7 @@ pub const KINDS: [Kind; 146] = [
     of("a86608f961e77f4ccbdcb1c085d72853", "no proxy to the portal"),
     of("1c56b4e42a6297fd3b4e901a4b04d9e6", "no short messages for now"),
     of("2537e21296cdf0c40561e4ad0b3484ad", "no_other_resolver"),
+    of("6db5b8c5609f40999761923e43b8602f", "not all that is to be kept of addresses is kept; guests are served as ever"),
     of("4309763d8eb26b888ea92a770cf5b44a", "our table could not be removed"),
     of("1414cc60975a02c757fa9d040612e894", "own_name_unknown"),
     of("865e666c7493cfd20baa06b997ec990d", "phones of revoked members could not be revoked"),
@@ -116,6 +119,7 @@ pub const KINDS: [Kind; 146] = [
     of("610baeb77367c6498f12b909ee5f484d", "the certificate was renewed"),
     of("15e38c98fde2d43b407471ba334dba43", "the connection was closed before the first answer; trying datagrams"),
     of("8654899335cc0d0b25210e1c8b2d7ae9", "the emulated network had ended before"),
+    of("33b752a189334b35b1f2c507bebc80dc", "the file is removed with all its records, because what is due in it cannot be found"),
     of("4423e113ffba4ab2083d77c50bd55340", "the firewall could not be taken down"),
     of("4dbdaef0d224075a4d56de7697ee0274", "the firewall is not as it should be"),
     of("64fc2b1f1bf4b855f4633504e090b011", "the firewall refused an order"),
@@ -150,6 +154,7 @@ pub const KINDS: [Kind; 146] = [
     of("0e3ece5543c46f49d56734290046505f", "the splash page stays as it was"),
     of("e492200fa3d0f22fd3b32b6eb8a13034", "the store is too busy to be asked"),
     of("aa5637dc6d364ca7033ac6e98b179c66", "the store is too busy to be copied"),
+    of("0e362353bc9a4304a4961458f6a3beee", "the thread of the address records broke down"),
     of("e8cd7b6a21032627fbc5a872af00a8f4", "the thread that keeps charon has panicked"),
     of("00a0f7ed72dc11c82785bfba59113eac", "the tunnels' meter could not be read"),
     of("e07a70b8bad70e93d3aba69d80442b8b", "the visitor's meter could not be removed"),

@@ -240,7 +240,7 @@ impl Keeper {
             Ok(was_there) => {
                 *self.shown() = Shown::default();
                 if was_there {
-                    tracing::warn!("{sentence}");
+                    tracing::warn!(name: "addresses_removed", "{sentence}");
                 }
             }
             Err(error) => {

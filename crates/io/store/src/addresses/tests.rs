@@ -1,4 +1,5 @@
 use super::*;
+use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
 const START: UnixSeconds = UnixSeconds(1_800_000_000);

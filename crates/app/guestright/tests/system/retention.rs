@@ -264,3 +264,34 @@ fn a_home_shows_all_that_it_keeps_about_a_team_and_forgets_what_nobody_loses_by(
     assert!(!refused.status.success());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("no team is known"), "{refused:?}");
 }
+
+#[test]
+fn a_full_disk_stops_no_guest_and_is_named_until_there_is_room() {
+    if !inside("retention::a_full_disk_stops_no_guest_and_is_named_until_there_is_room") {
+        return;
+    }
+    let town = town();
+    let state = town.path("house/ap-state");
+    std::fs::create_dir(&state).unwrap();
+    let mount = ["-t", "tmpfs", "-o", "mode=700,size=1m", "small", state.to_str().unwrap()];
+    assert!(std::process::Command::new("mount").args(mount).status().unwrap().success());
+    let (_home, _access_point) = town.open();
+    let filler = state.join("filler");
+    // As much as there is room for.
+    std::fs::write(&filler, vec![1; 2_000_000]).unwrap_err();
+    let (visit, _) = town.arrive("member", "guests", "member");
+    assert_eq!(town.download("member", 500_000).unwrap(), 500_000);
+    let status =
+        town.until_status("the disk to be named", |status| status["retention"]["trouble"].is_string());
+    let trouble = status["retention"]["trouble"].as_str().unwrap();
+    assert!(trouble.contains("no space is left for the address records"), "{trouble}");
+    town.leave(visit);
+    std::fs::remove_file(&filler).unwrap();
+    until_within(REMOVED_WITHIN, "the trouble to be over", || {
+        town.status()["retention"]["trouble"].is_null()
+    });
+    let (visit, _) = town.arrive("member", "guests", "member");
+    let ip = town.address_of("member");
+    until("a record again", || !who(&town, guestright_clock::unix_seconds().0, &[&ip]).is_empty());
+    town.leave(visit);
+}

@@ -30,6 +30,10 @@ pub fn fetch(socket: &Path, team: &str) -> Result<Option<Value>, RunError> {
         if let Some(error) = page["error"].as_str() {
             return Err(RunError::user(error.to_owned()));
         }
+        if page.is_null() {
+            let error = RunError::network("the home has not answered: it ends, or has too much to do");
+            return Err(error.with_hint("ask again in a moment"));
+        }
         let next = page["next"].take();
         match &mut whole {
             None => {

@@ -114,6 +114,11 @@ impl<'a> Asked<'a> {
                 None => self.ask_file(question)?,
             },
         };
+        if answer.is_null() {
+            let error =
+                RunError::network("the access point has not answered: it ends, or has too much to do");
+            return Err(error.with_hint("ask again in a moment"));
+        }
         match answer["error"].as_str() {
             Some(error) => {
                 let error = RunError::user(error.to_owned());

@@ -25,7 +25,7 @@ const COPIED: [&str; 2] = ["guestright-home-gateway.conf", "guestright.sysusers"
 
 /// Files of the checkout that are in RPM packages: copies, whose times are cut to the commit's, where a checkout's are those
 /// of its day.
-const CHECKOUT: [&str; 16] = [
+const CHECKOUT: [&str; 17] = [
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "README.md",
@@ -34,6 +34,7 @@ const CHECKOUT: [&str; 16] = [
     "docs/limitations.md",
     "docs/metrics.md",
     "docs/papers.md",
+    "docs/retention.md",
     "docs/security.md",
     "packaging/etc/ap.toml.example",
     "packaging/etc/home.toml.example",

@@ -32,7 +32,7 @@ use guestright_error::{OrFail as _, RunError};
 use guestright_firewall::{self as firewall, Firewall, FirewallError};
 use guestright_identity::Role;
 use guestright_roaming::AccessPoint;
-use guestright_roaming::access_point::{Address, Event, SessionStatus, Transmit};
+use guestright_roaming::access_point::{Address, Event, Transmit};
 use guestright_store::{Store, Writer, WriterHandle, WriterLimits};
 use guestright_units::{Bytes, Time};
 use inbox::Inbox;
@@ -188,8 +188,7 @@ async fn serve(
     // Before anything is opened or changed.
     let rules = settings.rules()?;
     private::make_private_directory(state)?;
-    let Kept { store, undelivered, revocations, blocked, retention } =
-        Kept::open(state, settings.retention)?;
+    let Kept { store, undelivered, revocations, blocked, retention } = Kept::open(state, settings.retention)?;
     let access_point_address = rules.access_point;
     let address = SocketAddr::from((access_point_address, settings.port));
     let (phones, radius) = settings.phones.as_ref().map(Phones::open).transpose()?.unzip();

@@ -60,11 +60,6 @@ impl<K: Copy + Ord + Display + FromStr> List<K> {
         Ok(Self { kind, file, since })
     }
 
-    /// Since when a team is blocked.
-    pub(super) fn since(&self, team: TeamId) -> Option<UnixSeconds> {
-        self.teams.get(&team).copied()
-    }
-
     /// Makes the list durable with the change, and then takes it over. Says whether it is another.
     fn change(&mut self, key: K, since: Option<UnixSeconds>) -> Result<bool, RunError> {
         let mut changed = self.since.clone();
@@ -122,6 +117,11 @@ impl Blocked {
     /// The devices, and since when.
     pub(super) fn devices_since(&self) -> impl Iterator<Item = (MacAddress, UnixSeconds)> {
         self.devices.since.iter().map(|(device, since)| (*device, *since))
+    }
+
+    /// Since when a team is blocked, if it is.
+    pub(super) fn since(&self, team: TeamId) -> Option<UnixSeconds> {
+        self.teams.since.get(&team).copied()
     }
 
     pub(super) fn teams(&self) -> impl Iterator<Item = TeamId> {

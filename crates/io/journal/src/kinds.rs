@@ -24,7 +24,7 @@ const fn of(id: &'static str, what: &'static str) -> Kind {
 
 /// All of them, by what they say.
 #[rustfmt::skip]
-pub const KINDS: [Kind; 151] = [
+pub const KINDS: [Kind; 156] = [
     of("880912e22f5dfe7fb93977118d9ebab2", "IKEv2 members could not be changed"),
     of("33c89a1f74510318b9ef48596b36bee8", "RadSec keeps the certificates that it has"),
     of("90f11abdc52c38d2221849eb2524058a", "WireGuard does not say where members are"),
@@ -83,8 +83,12 @@ pub const KINDS: [Kind; 151] = [
     of("db0e8e6b148b2122d6a3e3b4a49f2f71", "credit was reserved for a visitor"),
     of("8e7a2b527724c625851b400110de4499", "decided"),
     of("53e34870bdf50654d8c9c60abb5145e3", "ending what an earlier start left"),
+    of("86924c05430647c480233c15b0492911", "everybody is served from now on, in the lowest class"),
+    of("e60753a7a6934bd8986ed54015270868", "everybody is served no longer"),
     of("3390041c4e0033675497089627425b32", "firewall_warning"),
+    of("a94ff070f17845839f33225cf523ab7b", "home.toml has other limits than when others were set on the page: those of home.toml count"),
     of("891c5eda38af6d8f094cbc26234230b3", "hostapd can no longer be served"),
+    of("3756a8b196b1412d868668bcb74b8b8f", "it cannot be read whether everybody is served: nobody is whom the policy refuses"),
     of("70450eac5a3324d16d1245c3ca8a2107", "it did not end when asked to"),
     of("42d5fa433881af7e2f9b2e129f651f62", "made a certificate by which phones know the home"),
     of("e0f98ca7ae83c9f4c54c3141c3f9bd0e", "made an authority for phones"),
@@ -165,6 +169,7 @@ pub const KINDS: [Kind; 151] = [
     of("c989324a120ac1f97e920fc99666bf57", "this computer's clock was set back: all sessions were closed, and the access point begins anew"),
     of("eeece7d0aadd0a6f77aab97ab45c1a0a", "this home cannot say where it is"),
     of("a16da13dd563abbf9ca72dd606d9ba46", "too many media ports to ask the household's router for: forward them by hand, or choose fewer"),
+    of("d0398276e3cb43f3862507e49fbd6921", "until when everybody is served is damaged: nobody is whom the policy refuses"),
     of("0fc4892e5d22b23c2b3fb0761f5ea3a4", "visitors with nothing but a tunnel cannot be served"),
     of("da51269e728cec3ffe6122f8a276b99f", "visitors' queues could not be put back to their rates"),
     of("cbff6f15d0d8b617538e7e590cec79d5", "warrant_ends"),

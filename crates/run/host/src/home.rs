@@ -366,7 +366,7 @@ impl Loop {
                     let is_last = question == "stop";
                     let reply =
                         if question == "status" { self.join(delegates.as_ref(), reply) } else { reply };
-                    self.answer(&question, reply, &mut inputs.reload);
+                    questions::answer(self, &question, reply, &mut inputs.reload);
                     if is_last {
                         return;
                     }

@@ -229,7 +229,6 @@ pub async fn run(
     let writer = Writer::start(store, WriterLimits::default()).map_err(RunError::network)?;
     let (peer_inputs, from_peers) = mpsc::channel(PEER_INPUTS_MAX);
     let (store_inputs, from_store) = mpsc::channel(STORE_INPUTS_MAX);
-    let questions = control(state)?;
     let (doors, asked) = doors::open(settings, gateway.as_ref())?;
     let this = Loop {
         server,
@@ -270,7 +269,7 @@ pub async fn run(
         from_store,
         from_neighbours: shares.events,
         news: None,
-        questions,
+        questions: control(state)?,
         overviews: asked.overviews,
         scrapes: asked.scrapes,
         wishes: asked.wishes,

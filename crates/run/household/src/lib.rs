@@ -8,6 +8,10 @@
 
 pub mod answers_file;
 mod keys;
+#[cfg(feature = "page")]
+mod page_tools;
 mod setup;
 
+#[cfg(feature = "page")]
+pub use page_tools::PageTools;
 pub use setup::{Earlier, Setup, earlier_setup, is_root, open_journal, survey_computer, undo_setup};

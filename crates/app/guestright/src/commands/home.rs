@@ -4,8 +4,6 @@ mod about;
 mod block;
 #[cfg(feature = "computer")]
 mod everybody;
-#[cfg(feature = "page")]
-mod page_tools;
 #[cfg(feature = "computer")]
 mod simulate;
 #[cfg(feature = "page")]
@@ -299,16 +297,11 @@ fn run(
         [&settings.key, &settings.certificate].map(|file| settings::beside(&origin, file));
     let credentials = passphrase.credentials(&key, &certificate)?;
     let reread = SettingsFile::new(source, settings)?;
+    let loop_settings = settings.for_loop(&origin)?;
     #[cfg(feature = "page")]
-    let tools = page_tools::PageTools::new(settings, source, credentials.certificate.team_id());
-    #[cfg_attr(not(feature = "page"), expect(unused_mut, reason = "there is no page"))]
-    let mut settings = settings.for_loop(&origin)?;
-    #[cfg(feature = "page")]
-    {
-        settings.page.tools = Some(std::sync::Arc::new(tools));
-    }
-    loops::run_daemon(needs(&settings, source.file()), reread, async |requests| {
-        home::run(&settings, credentials, requests, out).await
+    let loop_settings = web::with_tools(loop_settings, settings, source, &credentials);
+    loops::run_daemon(needs(&loop_settings, source.file()), reread, async |requests| {
+        home::run(&loop_settings, credentials, requests, out).await
     })
 }
 

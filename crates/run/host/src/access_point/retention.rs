@@ -6,9 +6,11 @@
 mod keep;
 mod keeper;
 mod query;
+mod sentence;
 
 pub use keep::Keep;
 pub use query::{Query, fetch, forget};
+pub use sentence::sentence;
 
 use super::Loop;
 use guestright_clock::Clock;

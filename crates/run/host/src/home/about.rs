@@ -223,6 +223,20 @@ fn forget(this: &mut Loop, team: TeamId) -> Value {
     json!({ "team": team.to_string(), "forgotten": forgotten, "stays": stays })
 }
 
+/// What was forgotten, and what stays and why, for people: the answer to `forget`.
+pub fn sentences(answer: &Value) -> Vec<String> {
+    let list = |name: &str| answer[name].as_array().cloned().unwrap_or_default();
+    let forgotten: Vec<_> =
+        list("forgotten").iter().filter_map(|it| it.as_str().map(str::to_owned)).collect();
+    let team = answer["team"].as_str().and_then(|team| team.get(..8)).unwrap_or("-");
+    let forgotten = if forgotten.is_empty() { "nothing".to_owned() } else { forgotten.join(", ") };
+    let stays = list("stays").into_iter().map(|stays| {
+        let text = |name: &str| stays[name].as_str().unwrap_or_default().to_owned();
+        format!("stays: {}: {}", text("what"), text("why"))
+    });
+    std::iter::once(format!("forgotten of team {team}: {forgotten}")).chain(stays).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,8 +3,8 @@
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_host::access_point::retention::{self, Keep, Query};
-use guestright_units::{Bytes, UnixSeconds};
-use serde_json::{Value, json};
+use guestright_units::UnixSeconds;
+use serde_json::json;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
@@ -74,28 +74,10 @@ impl Who {
             return Ok(writeln!(out, "{whom} was online at {at}, as far as it is kept")?);
         }
         for record in &records {
-            print(record, out)?;
+            writeln!(out, "{}", retention::sentence(record))?;
         }
         Ok(())
     }
-}
-
-fn print(record: &Value, out: &mut Output) -> Outcome {
-    let text = |name: &str| record[name].as_str();
-    let team = text("team").map_or_else(
-        || "a stranger".to_owned(),
-        |team| format!("team {}, key {}", team.get(..8).unwrap_or(team), text("member").unwrap_or("-")),
-    );
-    let ended = match text("ended") {
-        Some(ended) if record["cut"] == true => format!("{ended} or a minute later"),
-        Some(ended) => ended.to_owned(),
-        None => "now".to_owned(),
-    };
-    let tunnel = if record["by_tunnel"] == true { ", its tunnel home alone" } else { "" };
-    let carried = Bytes(record["carried"].as_u64().unwrap_or_default());
-    let (ip, mac) = (text("ip").unwrap_or("-"), text("mac").unwrap_or("hardware address unknown"));
-    let began = text("began").unwrap_or("-");
-    Ok(writeln!(out, "{ip} ({mac})  {team}  from {began} to {ended}, {carried}{tunnel}")?)
 }
 
 impl ExportAddresses {

@@ -61,15 +61,8 @@ impl Forget {
         if self.json {
             return Ok(writeln!(out, "{answer}")?);
         }
-        let list = |name: &str| answer[name].as_array().cloned().unwrap_or_default();
-        let forgotten: Vec<_> =
-            list("forgotten").iter().filter_map(|it| it.as_str().map(str::to_owned)).collect();
-        let team = answer["team"].as_str().and_then(|team| team.get(..8)).unwrap_or("-");
-        let forgotten = if forgotten.is_empty() { "nothing".to_owned() } else { forgotten.join(", ") };
-        writeln!(out, "forgotten of team {team}: {forgotten}")?;
-        for stays in list("stays") {
-            let text = |name: &str| stays[name].as_str().unwrap_or_default().to_owned();
-            writeln!(out, "stays: {}: {}", text("what"), text("why"))?;
+        for line in about::sentences(answer) {
+            writeln!(out, "{line}")?;
         }
         Ok(())
     }

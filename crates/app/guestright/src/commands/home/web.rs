@@ -1,12 +1,19 @@
 //! `guestright home web`: links to the household's page.
 
+use crate::commands::team::read_home;
 use crate::qr;
+use crate::settings::{self, HomeSettings, Source};
 use anyhow::anyhow;
+use guestright_channel::Credentials;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
+use guestright_host::home;
+use guestright_household::PageTools;
+use guestright_team::from_page::Members;
 use guestright_team::qr::Code;
 use serde_json::Value;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// Show who is served and what is owed on a page in a browser: open it in the household's network, for whoever has the link
 ///
@@ -32,6 +39,21 @@ pub(super) struct Web {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// What the loop is told, with what the page needs of other parts of the program.
+pub(super) fn with_tools(
+    mut loop_settings: home::Settings,
+    settings: &HomeSettings,
+    source: &Source,
+    credentials: &Credentials,
+) -> home::Settings {
+    let dir = settings.web.as_ref().and_then(|web| web.team.as_ref());
+    let dir = dir.map(|dir| settings::beside(&source.origin(), dir));
+    let members = dir.map(|dir| Members { dir, home: source.file().to_owned(), read_home });
+    let (state, team) = (loop_settings.state.clone(), credentials.certificate.team_id());
+    loop_settings.page.tools = Some(Arc::new(PageTools { state, team, members }));
+    loop_settings
 }
 
 impl Web {

@@ -1,7 +1,5 @@
-//! What the household's page needs of other parts of the program: `home simulate`, and `team member`.
+//! What the household's page needs of other parts: a past that is decided again, and the team's members.
 
-use crate::commands::team::read_home;
-use crate::settings::{self, HomeSettings, Source};
 use guestright_error::RunError;
 use guestright_host::home::page::{MadeCode, MemberChange, Tools, Trial};
 use guestright_page::DryRun;
@@ -11,23 +9,12 @@ use std::path::PathBuf;
 
 /// For one home.
 #[derive(Debug)]
-pub(super) struct PageTools {
-    state: PathBuf,
-    team: TeamId,
-    members: Option<Members>,
-}
-
-impl PageTools {
-    pub(super) fn new(settings: &HomeSettings, source: &Source, team: TeamId) -> Self {
-        let origin = source.origin();
-        let dir = settings.web.as_ref().and_then(|web| web.team.as_ref());
-        let members = dir.map(|dir| Members {
-            dir: settings::beside(&origin, dir),
-            home: source.file().to_owned(),
-            read_home,
-        });
-        Self { state: settings::beside(&origin, &settings.state), team, members }
-    }
+pub struct PageTools {
+    /// The home's state directory.
+    pub state: PathBuf,
+    pub team: TeamId,
+    /// Nothing: the home has no key of the team.
+    pub members: Option<Members>,
 }
 
 impl Tools for PageTools {

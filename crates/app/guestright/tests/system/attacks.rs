@@ -29,7 +29,7 @@ fn connections_tracked(town: &Town) -> u64 {
 }
 
 /// Processor time of a program, in hundredths of a second (proc(5), fields 14 and 15).
-fn ticks(pid: Pid) -> u64 {
+pub(crate) fn ticks(pid: Pid) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap();
     let fields = text.rsplit_once(") ").unwrap().1.split(' ').skip(11).take(2);
     fields.map(|field| field.parse::<u64>().unwrap()).sum()

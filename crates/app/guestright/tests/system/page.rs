@@ -9,6 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 mod actions;
+mod cost;
 
 const DOOR: &str = "127.0.0.1:7277";
 /// An answer takes no longer: an access point that does not answer is waited for for a second.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Show who is served and what is owed on a page in a browser: open it in the household's network, for whoever has the link
 ///
 /// The page is of the running home and shows what `guestright status` says; whoever has the link can block teams, end sessions, serve
-/// everybody for a while and change the limits of [credit], and members too if home.toml says `[web] team`. Without options: where it
+/// everybody for a while and change the limits of `[credit]`, and members too if home.toml says `[web] team`. Without options: where it
 /// is open. A link works once, within ten minutes, and what it opens ends after half an hour without a look. Members see the page
 /// without a link through their tunnel, at port 7277 of the gateway's address, and change nothing.
 #[derive(Debug, clap::Args)]

@@ -228,6 +228,7 @@ fn status_tells_a_program_everything_in_json() {
             "mended",
             "phones",
             "refused",
+            "retention",
             "sessions",
             "splash",
             "team",

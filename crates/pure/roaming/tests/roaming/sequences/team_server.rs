@@ -119,8 +119,9 @@ impl Run<'_> {
     /// A program of the team connects, unless its certificate holds no longer.
     fn connect(&mut self, peer: usize) {
         let number = u64::try_from(peer).expect("a small number");
-        self.listed.remove(&number);
-        if self.machine.handle_connected(number, HOUSE[peer].certificate.clone(), self.now).is_err() {
+        if self.machine.handle_connected(number, HOUSE[peer].certificate.clone(), self.now).is_ok() {
+            self.listed.remove(&number);
+        } else {
             *self.tally.entry("not-let-in").or_default() += 1;
         }
     }

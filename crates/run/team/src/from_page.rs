@@ -12,9 +12,13 @@ use guestright_identity::{KeyId, Role};
 use guestright_overview::Key;
 use guestright_page::TunnelOrPhone;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 /// For how many seconds the code of a tunnel is shown. It is a secret that does not end with that.
 const TUNNEL_SHOWN: u64 = 900;
+
+/// Two revocations at once would each write a list without the other.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Whose members, and which home.
 #[derive(Clone, Debug)]
@@ -39,6 +43,7 @@ impl Members {
                     .with_hint("a key with a passphrase is for the terminal: guestright team member --help")
             })
         };
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let home = Home::open(&self.home, self.read_home)?;
         home.check_reads(&self.dir)?;
         match change {

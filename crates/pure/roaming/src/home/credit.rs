@@ -330,8 +330,9 @@ impl Credit {
     /// The session is over: what was not used is free again.
     pub(super) fn finish(&mut self, session: SessionKey, unpaid: Bytes, now: Time) {
         if let Some(visit) = self.visits.remove(&session) {
-            // What is counted nowhere was used first.
-            let given_away = visit.given_away.saturating_add(unpaid).saturating_sub(visit.uncounted);
+            // What is counted nowhere was used first, from when there was such a thing.
+            let since = visit.given_away.saturating_add(unpaid).saturating_sub(visit.given_before);
+            let given_away = visit.given_before.saturating_add(since.saturating_sub(visit.uncounted));
             let unused = visit.slices.saturating_add(visit.sponsored).saturating_sub(given_away);
             // What was on a hold and is not signed for is given away too.
             let beyond = given_away.saturating_sub(visit.slices.saturating_add(visit.sponsored));

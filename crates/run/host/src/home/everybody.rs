@@ -22,7 +22,7 @@ fn file(state: &Path) -> PathBuf {
 }
 
 /// Until when, as it was kept by the home with this state directory. A file that cannot be read serves nobody.
-pub(super) fn kept(state: &Path) -> Option<UnixSeconds> {
+pub(super) fn kept(state: &Path, now: UnixSeconds) -> Option<UnixSeconds> {
     let file = file(state);
     let bytes = match std::fs::read(&file) {
         Ok(bytes) => bytes,
@@ -33,7 +33,8 @@ pub(super) fn kept(state: &Path) -> Option<UnixSeconds> {
         }
     };
     match serde_json::from_slice::<Kept>(&bytes) {
-        Ok(kept) => Some(UnixSeconds(kept.until)),
+        // A clock that was set back makes it no longer than it may be.
+        Ok(kept) => Some(UnixSeconds(kept.until)).filter(|until| *until <= now.plus(LONGEST)),
         Err(error) => {
             tracing::warn!(%error, file = %file.display(), "until when everybody is served is damaged: nobody is whom the policy refuses");
             None
@@ -101,12 +102,15 @@ mod tests {
     #[test]
     fn what_cannot_be_read_serves_nobody() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(kept(folder.path()), None);
+        let now = UnixSeconds(1_800_000_000 - LONGEST);
+        let kept = |now| kept(folder.path(), now);
+        assert_eq!(kept(now), None);
         std::fs::write(file(folder.path()), r#"{"until":1800000000}"#).unwrap();
-        assert_eq!(kept(folder.path()), Some(UnixSeconds(1_800_000_000)));
+        assert_eq!(kept(now), Some(UnixSeconds(1_800_000_000)));
+        assert_eq!(kept(now.minus(1)), None);
         for damaged in ["", "{", "{}", "[]", r#"{"until":-1}"#, r#"{"until":1,"more":2}"#] {
             std::fs::write(file(folder.path()), damaged).unwrap();
-            assert_eq!(kept(folder.path()), None, "{damaged}");
+            assert_eq!(kept(now), None, "{damaged}");
         }
     }
 }

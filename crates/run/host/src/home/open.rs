@@ -75,7 +75,7 @@ pub(super) fn machine(
     server.set_renewer(renewing::read(settings.renewal.as_deref(), team)?);
     let blocked = Blocked::open(&settings.state)?;
     server.block(blocked.teams());
-    server.serve_everybody(everybody::kept(&settings.state));
+    server.serve_everybody(everybody::kept(&settings.state, now.unix_seconds()));
     // Also if it is empty: an access point may know of an older one.
     server.set_blocked_devices(blocked.devices(), super::orders::AT_START);
     Ok((server, blocked, counters))

@@ -23,6 +23,8 @@ pub(super) struct Visit {
     pub(super) sponsored: Bytes,
     /// Slices of nothing that the household has to count, while it serves everybody.
     pub(super) uncounted: Bytes,
+    /// What was given away before the first of them.
+    pub(super) given_before: Bytes,
     pub(super) given_away: Bytes,
     /// What was reserved for it so far.
     pub(super) reserved: Bytes,
@@ -72,6 +74,7 @@ impl Visit {
             slices: Bytes(0),
             sponsored: Bytes(0),
             uncounted: Bytes(0),
+            given_before: Bytes(0),
             given_away: Bytes(0),
             reserved: Bytes(0),
             left,
@@ -95,6 +98,9 @@ impl Visit {
     /// It may carry so much more.
     pub(super) fn add(&mut self, slice: Slice) {
         let Slice { bytes, of } = slice;
+        if of == Of::Everybody && self.uncounted == Bytes(0) {
+            self.given_before = self.given_away;
+        }
         let had = match of {
             Of::Team => &mut self.sponsored,
             Of::Allowance => &mut self.slices,

@@ -154,10 +154,16 @@ impl Household {
     /// Once it has begun it is done, whether the page waits for it or not: files are not left half written.
     async fn change_member(&self, change: MemberChange) -> Result<Answer, Refusal> {
         let tools = self.tools()?;
-        let done = tokio::task::spawn_blocking(move || tools.change_member(&change)).await;
-        let done = done.map_err(|_| Refusal::Away("The home stops.".to_owned()))?;
-        let made = done.map_err(|error| conflict(&sentence(&error)))?;
-        self.wish(Wish::ReadMembers).await?;
+        let wishes = self.wishes.clone();
+        // A task of its own: who has asked may be gone by then. Whatever is written, the home reads it, also after an error.
+        let task = tokio::spawn(async move {
+            let done = tokio::task::spawn_blocking(move || tools.change_member(&change)).await;
+            (done, wishes.wish(Wish::ReadMembers).await)
+        });
+        let stops = |_| Refusal::Away("The home stops.".to_owned());
+        let (done, read) = task.await.map_err(stops)?;
+        let made = done.map_err(stops)?.map_err(|error| conflict(&sentence(&error)))?;
+        read.map_err(|error| conflict(&sentence(&error)))?;
         Ok(made.map_or(Answer::Done, |made: MadeCode| {
             let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
             Answer::Code(codes.keep(made, unix_seconds()))

@@ -194,6 +194,22 @@ fn while_everybody_is_served_nothing_is_taken_from_what_is_given_away_and_all_of
 }
 
 #[test]
+fn what_a_guest_had_before_everybody_is_served_stays_taken_from_what_is_given_away() {
+    let mut world = world(2, 20 * MB);
+    let guest = world.visit(1, 0, Bundle::default());
+    world.run_for(Micros::from_seconds(20));
+    let (before, until) = (world.guests[guest].carried.0, world.now.unix_seconds().plus(600));
+    world.houses[0].home.serve_everybody(Some(until));
+    // It gets other slices, and leaves some of the last.
+    world.run_for(Micros::from_seconds(20));
+    settle(&mut world);
+    let now = world.now;
+    let (left, _) = world.houses[0].home.allowance(now).unwrap();
+    assert!(before > 4 * MB, "{before}");
+    assert!(left.0 <= 20 * MB - before + 2 * REFILL, "{left} is left, and {before} were carried before");
+}
+
+#[test]
 fn who_is_blocked_is_not_served_with_everybody() {
     let mut world = world(2, 2 * MB);
     let (team, until) = (world.houses[1].id(), world.now.unix_seconds().plus(600));

@@ -31,13 +31,33 @@ struct State {
 pub(crate) fn page(settings: &Settings, guest: &Guest, language: Language) -> String {
     let texts = language.texts();
     let state = state(guest, texts);
+    let main = html! {
+        (first(&state, guest, language))
+        section {
+            p { (around(texts.shares, name(&settings.household))) }
+            p { (texts.no_company) }
+        }
+        (membership(settings, texts))
+        (household(settings, texts))
+        section {
+            h2 { (texts.privacy_heading) }
+            p { (texts.privacy) }
+            p { a href={ "/terms/" (language.tag()) } { (texts.terms_page) } }
+        }
+    };
+    document(settings, language, "/", state.heading, &main)
+}
+
+/// A page around what it says; `path` is where it stands in each language.
+fn document(settings: &Settings, language: Language, path: &str, title: &str, main: &Markup) -> String {
+    let texts = language.texts();
     let page = html! {
         (DOCTYPE)
         html lang=(language.tag()) dir=(language.direction()) {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width,initial-scale=1";
-                title { (state.heading) " – " (settings.household) }
+                title { (title) " – " (settings.household) }
                 link rel="icon" href="data:,";
                 style { (PreEscaped(STYLE)) }
             }
@@ -46,21 +66,8 @@ pub(crate) fn page(settings: &Settings, guest: &Guest, language: Language) -> St
                     p.soft { (texts.title) }
                     h1 { (name(&settings.household)) }
                 }
-                main {
-                    (first(&state, guest, language))
-                    section {
-                        p { (around(texts.shares, name(&settings.household))) }
-                        p { (texts.no_company) }
-                    }
-                    (membership(settings, texts))
-                    (household(settings, texts))
-                    section {
-                        h2 { (texts.privacy_heading) }
-                        p { (texts.privacy) }
-                        p { a href={ "/terms/" (language.tag()) } { (texts.terms_page) } }
-                    }
-                }
-                (languages(settings, language, "/"))
+                main { (main) }
+                (languages(settings, language, path))
             }
         }
     };
@@ -70,50 +77,31 @@ pub(crate) fn page(settings: &Settings, guest: &Guest, language: Language) -> St
 /// The terms, and what is kept of guests. It says nothing of the guest who reads it.
 pub(crate) fn terms_page(settings: &Settings, language: Language) -> String {
     let texts = language.texts();
-    let page = html! {
-        (DOCTYPE)
-        html lang=(language.tag()) dir=(language.direction()) {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width,initial-scale=1";
-                title { (texts.terms_page) " – " (settings.household) }
-                link rel="icon" href="data:,";
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                header {
-                    p.soft { (texts.title) }
-                    h1 { (name(&settings.household)) }
-                }
-                main {
-                    section {
-                        h2 { (texts.terms_heading) }
-                        @match &settings.terms_text {
-                            Some(text) => @for paragraph in paragraphs(text) { p dir="auto" { (paragraph) } },
-                            None => @for paragraph in texts.terms_usual { p { (paragraph) } },
-                        }
-                    }
-                    section {
-                        h2 { (texts.kept_heading) }
-                        p { (texts.kept_receipts) }
-                        @match settings.addresses_kept_hours {
-                            Some(hours) => {
-                                p { (texts.kept_addresses) }
-                                p { (around(texts.kept_hours, name(&hours.to_string()))) }
-                            }
-                            None => p { (texts.kept_no_addresses) },
-                        }
-                    }
-                    @if let Some(contact) = &settings.contact {
-                        section { h2 { (texts.contact_heading) } p dir="auto" { (contact) } }
-                    }
-                    p { a.again href={ "/" (language.tag()) } { (texts.back) } }
-                }
-                (languages(settings, language, "/terms/"))
+    let main = html! {
+        section {
+            h2 { (texts.terms_heading) }
+            @match &settings.terms_text {
+                Some(text) => @for paragraph in paragraphs(text) { p dir="auto" { (paragraph) } },
+                None => @for paragraph in texts.terms_usual { p { (paragraph) } },
             }
         }
+        section {
+            h2 { (texts.kept_heading) }
+            p { (texts.kept_receipts) }
+            @match settings.addresses_kept_hours {
+                Some(hours) => {
+                    p { (texts.kept_addresses) }
+                    p { (around(texts.kept_hours, name(&hours.to_string()))) }
+                }
+                None => p { (texts.kept_no_addresses) },
+            }
+        }
+        @if let Some(contact) = &settings.contact {
+            section { h2 { (texts.contact_heading) } p dir="auto" { (contact) } }
+        }
+        p { a.again href={ "/" (language.tag()) } { (texts.back) } }
     };
-    page.into_string()
+    document(settings, language, "/terms/", texts.terms_page, &main)
 }
 
 /// Lines of a text, without those that are empty.

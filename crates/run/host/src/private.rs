@@ -4,7 +4,7 @@ use guestright_channel::Credentials;
 use guestright_error::{OrFail as _, RunError};
 use guestright_identity::Role;
 use std::fs::{DirBuilder, OpenOptions};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
@@ -48,4 +48,29 @@ pub fn create_private(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
 /// Writes a file that its owner alone can read, all of it or nothing.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     guestright_keys::replace_private(path, bytes).map_err(RunError::config)
+}
+
+/// What is in a file; nothing if it is not there.
+///
+/// # Errors
+/// It is there and cannot be read.
+pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, RunError> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(RunError::config(format!("read {}: {error}", path.display()))),
+    }
+}
+
+/// Removes a file, unless it is gone.
+///
+/// # Errors
+/// It is there and cannot be removed.
+pub fn remove(path: &Path) -> Result<(), RunError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(RunError::config(format!("remove {}: {error}", path.display())))
+        }
+        _ => Ok(()),
+    }
 }

@@ -2,6 +2,7 @@
 
 use guestright_error::{OrFail as _, RunError};
 use guestright_host::gateway_files::{self, GatewayFiles};
+pub(crate) use guestright_host::private::remove;
 use guestright_identity::{Certificate, IdentityError, KeyId, RevocationList, SecretKey};
 use guestright_units::UnixSeconds;
 use std::collections::BTreeMap;
@@ -123,19 +124,6 @@ pub(crate) fn check_not_revoked(dir: &Path, name: &str, id: KeyId) -> Result<(),
             "{name}'s key was revoked at {since}"
         ))
         .with_hint(format!("a new key gets a new certificate: guestright team member replace {name}"))),
-        _ => Ok(()),
-    }
-}
-
-/// Removes a file, unless it is gone.
-///
-/// # Errors
-/// It is there and cannot be removed.
-pub(crate) fn remove(path: &Path) -> Result<(), RunError> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(RunError::config(format!("remove {}: {error}", path.display())))
-        }
         _ => Ok(()),
     }
 }

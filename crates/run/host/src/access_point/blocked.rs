@@ -5,7 +5,6 @@ use guestright_error::{OrFail as _, RunError};
 use guestright_firewall::MacAddress;
 use guestright_roaming::message::{BlockedDevices, Device};
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The list, as it is in its file.
@@ -23,18 +22,14 @@ impl Blocked {
     /// away.
     pub(super) fn open(state: &Path) -> Result<Self, RunError> {
         let file = state.join("blocked-devices.json");
-        let text = match std::fs::read_to_string(&file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => "[]".to_owned(),
-            Err(error) => return Err(RunError::config(format!("read {}: {error}", file.display()))),
-        };
+        let text = private::read_if_there(&file)?.unwrap_or_else(|| b"[]".to_vec());
         let damaged = || {
             format!(
                 "{} is no list of devices; take it away, and the home sends it anew when it is reached",
                 file.display()
             )
         };
-        let devices: Vec<MacAddress> = serde_json::from_str(&text).or_config(damaged)?;
+        let devices: Vec<MacAddress> = serde_json::from_slice(&text).or_config(damaged)?;
         if devices.len() > BlockedDevices::MAX {
             return Err(RunError::config(damaged()));
         }

@@ -9,7 +9,6 @@ use guestright_units::{TeamId, UnixSeconds};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tokio::sync::oneshot;
@@ -39,16 +38,12 @@ struct List<K> {
 impl<K: Copy + Ord + Display + FromStr> List<K> {
     fn open(kind: Kind, state: &Path) -> Result<Self, RunError> {
         let file = state.join(kind.file);
-        let text = match std::fs::read_to_string(&file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => "[]".to_owned(),
-            Err(error) => return Err(RunError::config(format!("read {}: {error}", file.display()))),
-        };
+        let text = private::read_if_there(&file)?.unwrap_or_else(|| b"[]".to_vec());
         let damaged = || {
             let (file, field) = (file.display(), kind.field);
             format!("{file} is no list of {field}s; `guestright home block` makes one anew where it is gone")
         };
-        let lines: Vec<Map<String, Value>> = serde_json::from_str(&text).or_config(damaged)?;
+        let lines: Vec<Map<String, Value>> = serde_json::from_slice(&text).or_config(damaged)?;
         let one = |line: &Map<String, Value>| {
             let key = line.get(kind.field)?.as_str()?.parse().ok()?;
             let since = line.get("since")?.as_u64()?;

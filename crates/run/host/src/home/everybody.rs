@@ -5,7 +5,6 @@ use guestright_error::RunError;
 use guestright_units::UnixSeconds;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// It is for an emergency or a feast, and not for ever: so many seconds.
@@ -24,11 +23,10 @@ fn file(state: &Path) -> PathBuf {
 /// Until when, as it was kept by the home with this state directory. A file that cannot be read serves nobody.
 pub(super) fn kept(state: &Path, now: UnixSeconds) -> Option<UnixSeconds> {
     let file = file(state);
-    let bytes = match std::fs::read(&file) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound => return None,
+    let bytes = match private::read_if_there(&file) {
+        Ok(bytes) => bytes?,
         Err(error) => {
-            tracing::warn!(%error, file = %file.display(), "it cannot be read whether everybody is served: nobody is whom the policy refuses");
+            tracing::warn!(%error, "it cannot be read whether everybody is served: nobody is whom the policy refuses");
             return None;
         }
     };
@@ -61,7 +59,7 @@ pub(super) fn set(this: &mut Loop, until: Option<UnixSeconds>) -> Result<(), Run
             tracing::info!(%until, "everybody is served from now on, in the lowest class");
         }
         None => {
-            remove(&file(&this.state))?;
+            private::remove(&file(&this.state))?;
             tracing::info!("everybody is served no longer");
         }
     }
@@ -83,15 +81,6 @@ pub(super) fn answer(this: &mut Loop, words: &str) -> Value {
     match result {
         Ok(()) => json!({ "until": this.server.everybody_until(now).map(|until| until.0) }),
         Err(error) => json!({ "error": error.to_string() }),
-    }
-}
-
-fn remove(file: &Path) -> Result<(), RunError> {
-    match std::fs::remove_file(file) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(RunError::config(format!("remove {}: {error}", file.display())))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -8,7 +8,6 @@ use guestright_error::RunError;
 use guestright_roaming::home::CreditConfig;
 use guestright_units::Bytes;
 use serde::{Deserialize, Serialize};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// No limit is higher: 10^15 bytes.
@@ -68,11 +67,7 @@ fn file(state: &Path) -> PathBuf {
 /// What was set on the page cannot be read. It may be less than what the settings file has, so nothing is in force then.
 pub fn in_force(state: &Path, of_settings: CreditConfig) -> Result<CreditConfig, RunError> {
     let file = file(state);
-    let bytes = match std::fs::read(&file) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(of_settings),
-        Err(error) => return Err(RunError::config(format!("read {}: {error}", file.display()))),
-    };
+    let Some(bytes) = private::read_if_there(&file)? else { return Ok(of_settings) };
     let kept: Kept = serde_json::from_slice(&bytes)
         .ok()
         .filter(|kept: &Kept| kept.set.are_possible())

@@ -127,7 +127,7 @@ impl Household {
     }
 
     async fn wish(&self, wish: Wish) -> Result<Standing, Refusal> {
-        self.wishes.wish(wish).await.map_err(|error| conflict(&sentence(&error)))
+        self.wishes.wish(wish).await.map_err(|error| refused(&error))
     }
 
     fn tools(&self) -> Result<Arc<dyn Tools>, Refusal> {
@@ -148,7 +148,7 @@ impl Household {
             since: unix_seconds().minus(days.get() * 86_400),
         };
         let answer = self.trials.ask(tools, trial).await;
-        answer.map(Answer::DryRun).map_err(|error: String| conflict(&error))
+        answer.map(Answer::DryRun).map_err(Refusal::Conflict)
     }
 
     /// Once it has begun it is done, whether the page waits for it or not: files are not left half written.
@@ -162,8 +162,8 @@ impl Household {
         });
         let stops = |_| Refusal::Away("The home stops.".to_owned());
         let (done, read) = task.await.map_err(stops)?;
-        let made = done.map_err(stops)?.map_err(|error| conflict(&sentence(&error)))?;
-        read.map_err(|error| conflict(&sentence(&error)))?;
+        let made = done.map_err(stops)?.map_err(|error| refused(&error))?;
+        read.map_err(|error| refused(&error))?;
         Ok(made.map_or(Answer::Done, |made: MadeCode| {
             let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
             Answer::Code(codes.keep(made, unix_seconds()))
@@ -194,8 +194,8 @@ fn conflict(sentence: &str) -> Refusal {
     Refusal::Conflict(sentence.to_owned())
 }
 
-/// An error as a sentence of the page, with what to do.
-fn sentence(error: &RunError) -> String {
+/// An error, as a sentence of the page with what to do.
+fn refused(error: &RunError) -> Refusal {
     let text = error.sentence();
     let mut letters = text.chars();
     let begin: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
@@ -203,5 +203,5 @@ fn sentence(error: &RunError) -> String {
     if let Some(hint) = error.hint() {
         sentence.push_str(&format!(" What to do: {}.", hint.trim_end_matches('.')));
     }
-    sentence
+    Refusal::Conflict(sentence)
 }

@@ -60,6 +60,7 @@ use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_firewall::{Shaping, Tunnels};
 use guestright_host::home::gateway;
+use guestright_host::home::limits::Limits as CreditLimits;
 use guestright_host::{HOME_PORT, HomeAddress, PROTOCOL_PORT};
 use guestright_reciprocity::{GrantRule, JudgeConfig, Limits, PerMille, Policy, RequestWeight, ServiceClass};
 use guestright_roaming::access_point::{self, Window};
@@ -275,24 +276,22 @@ pub(crate) struct CreditSettings {
 
 impl Default for CreditSettings {
     fn default() -> Self {
-        let CreditConfig { holds, allowance, .. } = CreditConfig::default();
-        Self {
-            allowance_bytes_per_day: allowance.per_day.0,
-            founding_bytes: allowance.founding.0,
-            lend_bytes_max: holds.overdraft.total.0,
-            hold: holds.takes_part,
-        }
+        CreditLimits::of(&CreditConfig::default()).into()
+    }
+}
+
+impl From<CreditLimits> for CreditSettings {
+    fn from(limits: CreditLimits) -> Self {
+        let CreditLimits { allowance_bytes_per_day, founding_bytes, lend_bytes_max, hold } = limits;
+        Self { allowance_bytes_per_day, founding_bytes, lend_bytes_max, hold }
     }
 }
 
 impl CreditSettings {
     fn for_loop(&self) -> CreditConfig {
-        let mut credit = CreditConfig::default();
-        credit.allowance.per_day = Bytes(self.allowance_bytes_per_day);
-        credit.allowance.founding = Bytes(self.founding_bytes);
-        credit.holds.overdraft.total = Bytes(self.lend_bytes_max);
-        credit.holds.takes_part = self.hold;
-        credit
+        let Self { allowance_bytes_per_day, founding_bytes, lend_bytes_max, hold } = *self;
+        CreditLimits { allowance_bytes_per_day, founding_bytes, lend_bytes_max, hold }
+            .applied_to(CreditConfig::default())
     }
 }
 

@@ -55,9 +55,7 @@ impl HomeSettings {
     /// # Errors
     /// They cannot be read.
     pub(crate) fn with_limits_of_page(mut self, state: &Path) -> Result<Self, RunError> {
-        let Limits { allowance_bytes_per_day, founding_bytes, lend_bytes_max, hold } =
-            Limits::of(&limits::in_force(state, self.credit.for_loop())?);
-        self.credit = CreditSettings { allowance_bytes_per_day, founding_bytes, lend_bytes_max, hold };
+        self.credit = Limits::of(&limits::in_force(state, self.credit.for_loop())?).into();
         Ok(self)
     }
 }

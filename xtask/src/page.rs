@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::steps::{Steps, execute};
+use crate::steps::{Steps, cargo, execute};
 use crate::workspace;
 
 /// In `web/`: what it takes, whether the types hold, the tests without a browser, and the page.
@@ -50,9 +50,8 @@ fn recorded(steps: &mut Steps) {
 /// Every view and action, in a town of network namespaces.
 fn programs(steps: &mut Steps) {
     steps.run("page: real programs in a browser", || {
-        let mut command = Command::new(env!("CARGO"));
-        let arguments = ["test", "--workspace", "--all-features", "--test", "system", "--", "--ignored"];
-        command.args(arguments).args(["browser::", "--test-threads", "1"]).current_dir(workspace::root());
+        let mut command = cargo(&["test", "--workspace", "--all-features", "--test", "system", "--"]);
+        command.args(["--ignored", "browser::", "--test-threads", "1"]);
         execute(command.env("PATH", path()))
     });
 }

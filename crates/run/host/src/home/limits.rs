@@ -66,21 +66,40 @@ fn file(state: &Path) -> PathBuf {
 /// # Errors
 /// What was set on the page cannot be read. It may be less than what the settings file has, so nothing is in force then.
 pub fn in_force(state: &Path, of_settings: CreditConfig) -> Result<CreditConfig, RunError> {
+    let kept = read(&file(state))?.filter(|kept| kept.stands_for(&of_settings));
+    Ok(kept.map_or(of_settings, |kept| kept.set.applied_to(of_settings)))
+}
+
+/// As [`in_force`], for the home itself as it starts: limits that a changed settings file has superseded are forgotten, and do not
+/// count again when it is changed back.
+///
+/// # Errors
+/// As [`in_force`], or the superseded ones cannot be removed.
+pub(super) fn in_force_at_start(state: &Path, of_settings: CreditConfig) -> Result<CreditConfig, RunError> {
     let file = file(state);
-    let Some(bytes) = private::read_if_there(&file)? else { return Ok(of_settings) };
-    let kept: Kept = serde_json::from_slice(&bytes)
-        .ok()
-        .filter(|kept: &Kept| kept.set.are_possible())
-        .ok_or_else(|| {
-            RunError::config(format!("{} has no limits in it", file.display())).with_hint(
-                "it was written by the household's page; remove it, and those of home.toml count again",
-            )
-        })?;
-    if kept.instead_of == Limits::of(&of_settings) {
-        return Ok(kept.set.applied_to(of_settings));
+    if read(&file)?.is_some_and(|kept| !kept.stands_for(&of_settings)) {
+        private::remove(&file)?;
+        tracing::info!(file = %file.display(), "home.toml has other limits than when others were set on the page: those of home.toml count");
     }
-    tracing::info!(file = %file.display(), "home.toml has other limits than when others were set on the page: those of home.toml count");
-    Ok(of_settings)
+    in_force(state, of_settings)
+}
+
+fn read(file: &Path) -> Result<Option<Kept>, RunError> {
+    let Some(bytes) = private::read_if_there(file)? else { return Ok(None) };
+    let kept = serde_json::from_slice(&bytes).ok().filter(|kept: &Kept| kept.set.are_possible());
+    let damaged = || {
+        RunError::config(format!("{} has no limits in it", file.display())).with_hint(
+            "it was written by the household's page; remove it, and those of home.toml count again",
+        )
+    };
+    kept.map(Some).ok_or_else(damaged)
+}
+
+impl Kept {
+    /// Whether the settings file still has what these were set instead of.
+    fn stands_for(&self, of_settings: &CreditConfig) -> bool {
+        self.instead_of == Limits::of(of_settings)
+    }
 }
 
 /// Makes durable what is in force from now on.
@@ -112,6 +131,20 @@ mod tests {
         let mut later = of_settings;
         later.allowance.per_day = Bytes(7);
         assert_eq!(in_force(folder.path(), later).unwrap(), later);
+        assert_eq!(in_force(folder.path(), of_settings).unwrap(), found, "a look changes nothing");
+    }
+
+    #[test]
+    fn what_a_start_found_superseded_does_not_come_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let of_settings = CreditConfig::default();
+        keep(folder.path(), SET, &of_settings).unwrap();
+        let at_start = |config| in_force_at_start(folder.path(), config).unwrap();
+        assert_eq!(Limits::of(&at_start(of_settings)), SET);
+        let mut later = of_settings;
+        later.allowance.per_day = Bytes(7);
+        assert_eq!(at_start(later), later);
+        assert_eq!(at_start(of_settings), of_settings);
     }
 
     #[test]

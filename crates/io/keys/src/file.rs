@@ -94,8 +94,11 @@ fn create_new(path: &Path, mode: u32) -> std::io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
 }
 
-/// Has the file's name on the disk, not only its bytes.
-fn sync_directory(path: &Path) -> std::io::Result<()> {
+/// Has the file's name on the disk, or that it has gone from there, and not only its bytes.
+///
+/// # Errors
+/// The directory cannot be opened or synced.
+pub fn sync_directory(path: &Path) -> std::io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -14,7 +14,7 @@ mod signed;
 
 pub use armour::{ArmourError, Label};
 pub use error::KeysError;
-pub use file::{read_to_limit, replace_private};
+pub use file::{read_to_limit, replace_private, sync_directory};
 pub use secret::{read_secret, read_secret_text, write_secret};
 pub use signed::{
     read_certificate, read_revocations, read_warrant, write_certificate, write_revocations, write_warrant,

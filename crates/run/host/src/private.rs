@@ -62,15 +62,14 @@ pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, RunError> {
     }
 }
 
-/// Removes a file, unless it is gone.
+/// Removes a file for good, also over a loss of power, unless it is gone.
 ///
 /// # Errors
 /// It is there and cannot be removed.
 pub fn remove(path: &Path) -> Result<(), RunError> {
+    let fail = |error| RunError::config(format!("remove {}: {error}", path.display()));
     match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(RunError::config(format!("remove {}: {error}", path.display())))
-        }
-        _ => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed.and_then(|()| guestright_keys::sync_directory(path)).map_err(fail),
     }
 }

@@ -174,14 +174,19 @@ impl Addresses {
         Ok(())
     }
 
-    /// A session is over. A record that was removed meanwhile stays removed.
+    /// A session is over, and has carried so much, or what was noted last. A record that was removed meanwhile stays removed.
     ///
     /// # Errors
     /// [`AddressesError`]; the end is not in the file yet. It is with the next [`Addresses::pass_time`] that is carried out.
-    pub fn end(&mut self, record: RecordId, carried: Bytes, now: Moment) -> Result<(), AddressesError> {
+    pub fn end(
+        &mut self,
+        record: RecordId,
+        carried: Option<Bytes>,
+        now: Moment,
+    ) -> Result<(), AddressesError> {
         let (until, until_steady) = (now.wall, self.steady(now));
         let Some(slot) = self.open.get_mut(&record) else { return Ok(()) };
-        let until = until.max(slot.began);
+        let (until, carried) = (until.max(slot.began), carried.unwrap_or(slot.carried));
         *slot = Slot { until, until_steady, is_open: false, carried, ..*slot };
         let bytes = slot.emit();
         self.write("end a record", &[(record.slot, bytes)])?;
@@ -311,13 +316,29 @@ impl Addresses {
         self.write("end what was open", &cut)
     }
 
-    fn expire(&mut self, now: Moment) -> Result<u64, AddressesError> {
+    /// Whether there is a record that is due and not removed, or none can be read to know.
+    pub fn is_overdue(&self, now: Moment) -> bool {
+        let is_due = self.is_due(now);
+        let mut found = false;
+        let looked = self.each(0, |number, slot| {
+            let record = |slot: &Slot| RecordId { slot: number, sequence: slot.sequence };
+            found = slot.is_some_and(|slot| is_due(self.open.get(&record(&slot)).unwrap_or(&slot)));
+            if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        found || looked.is_err()
+    }
+
+    fn is_due(&self, now: Moment) -> impl Fn(&Slot) -> bool + use<> {
         let (keep, steady) = (self.limits.keep_seconds, self.steady(now));
-        self.remove(|slot| {
+        move |slot| {
             let is_over =
                 slot.until.plus(keep) <= now.wall || slot.until_steady.saturating_add(keep) <= steady;
             !slot.is_open && is_over
-        })
+        }
+    }
+
+    fn expire(&mut self, now: Moment) -> Result<u64, AddressesError> {
+        self.remove(self.is_due(now))
     }
 
     /// The oldest records that have ended go, if there are too many.

@@ -64,7 +64,7 @@ fn who_was_there_at_a_time_is_found_and_nobody_else() {
     let mut addresses = bench.open(after(0));
     let first = addresses.begin(&holder(1), after(10)).unwrap();
     let second = addresses.begin(&holder(2), after(20)).unwrap();
-    addresses.end(first, Bytes(500), after(30)).unwrap();
+    addresses.end(first, Some(Bytes(500)), after(30)).unwrap();
     for (seconds, want) in
         [(9, vec![]), (10, vec![1]), (20, vec![1, 2]), (30, vec![1, 2]), (31, vec![2]), (10_000, vec![2])]
     {
@@ -96,7 +96,7 @@ fn what_is_due_is_gone_from_the_disk_and_what_is_open_stays() {
     let mut addresses = bench.open(after(0));
     let gone = addresses.begin(&holder(1), after(0)).unwrap();
     addresses.begin(&holder(2), after(0)).unwrap();
-    addresses.end(gone, Bytes(1), after(60)).unwrap();
+    addresses.end(gone, Some(Bytes(1)), after(60)).unwrap();
     assert_eq!(addresses.pass_time(after(60 + HOUR - 1)), Ok(0));
     let [mac, other] = [holder(1), holder(2)].map(|it| it.mac.unwrap());
     assert!(bench.has(&mac) && bench.has(&other));
@@ -121,7 +121,7 @@ fn nothing_that_was_removed_can_be_read_in_the_files_whatever_was_written_before
         let number = addresses.begin(&who, now).unwrap();
         macs.push(mac);
         if round % 7 != 0 {
-            addresses.end(number, Bytes(u64::from(round) << (round % 40)), now).unwrap();
+            addresses.end(number, Some(Bytes(u64::from(round) << (round % 40))), now).unwrap();
         }
         if round % 97 == 0 {
             addresses.pass_time(now).unwrap();
@@ -151,7 +151,7 @@ fn what_became_due_while_nothing_ran_is_gone_once_it_is_opened() {
     let bench = Bench::new();
     let mut addresses = bench.open(after(0));
     let ended = addresses.begin(&holder(1), after(0)).unwrap();
-    addresses.end(ended, Bytes(1), after(10)).unwrap();
+    addresses.end(ended, Some(Bytes(1)), after(10)).unwrap();
     addresses.begin(&holder(3), after(20)).unwrap();
     addresses.pass_time(after(60)).unwrap();
     drop(addresses);
@@ -172,7 +172,7 @@ fn a_clock_that_is_set_back_keeps_nothing_for_longer_over_several_runs() {
     let set_back = |steady_seconds| Moment { wall: START.minus(10_000_000), steady_seconds };
     let mut addresses = bench.open(after(0));
     let ended = addresses.begin(&holder(1), after(0)).unwrap();
-    addresses.end(ended, Bytes(1), after(100)).unwrap();
+    addresses.end(ended, Some(Bytes(1)), after(100)).unwrap();
     assert_eq!(addresses.pass_time(set_back(100 + HOUR / 2)), Ok(0));
     drop(addresses);
     let mut addresses = bench.open(set_back(0));
@@ -187,7 +187,7 @@ fn a_lower_setting_removes_at_once() {
     let limits = AddressLimits { keep_seconds: 10 * HOUR, ..LIMITS };
     let mut addresses = Addresses::open(&bench.path(), limits, after(0)).unwrap();
     let ended = addresses.begin(&holder(1), after(0)).unwrap();
-    addresses.end(ended, Bytes(1), after(0)).unwrap();
+    addresses.end(ended, Some(Bytes(1)), after(0)).unwrap();
     assert_eq!(addresses.pass_time(after(2 * HOUR)), Ok(0));
     assert_eq!(addresses.keep_for(HOUR, after(2 * HOUR)), Ok(1));
     assert!(!bench.has(&holder(1).mac.unwrap()));
@@ -201,7 +201,7 @@ fn when_there_are_too_many_the_oldest_that_have_ended_go_first() {
     for number in 1..=7 {
         let row = addresses.begin(&holder(number), after(number.into())).unwrap();
         if number != 1 {
-            addresses.end(row, Bytes(0), after(number.into())).unwrap();
+            addresses.end(row, Some(Bytes(0)), after(number.into())).unwrap();
         }
         assert!(addresses.count() <= 4);
     }
@@ -221,11 +221,29 @@ fn what_is_forgotten_is_gone_and_does_not_come_back() {
     assert_eq!(addresses.forget(Forget::Team(TeamId([2; 24]))), Ok(1));
     // Somebody else gets the slot.
     addresses.begin(&holder(3), after(4)).unwrap();
-    addresses.end(rows[0], Bytes(1), after(5)).unwrap();
+    addresses.end(rows[0], Some(Bytes(1)), after(5)).unwrap();
     assert!(all(&addresses).iter().all(|record| record.ended.is_none()));
     assert_eq!(numbers(&all(&addresses)), [3, 3, 4]);
     assert_eq!(addresses.forget(Forget::All), Ok(3));
     assert!((1..=4).all(|number| !bench.has(&holder(number).mac.unwrap())));
+}
+
+#[test]
+fn what_cannot_be_removed_is_overdue_once_it_is_due() {
+    let bench = Bench::new();
+    let mut addresses = bench.open(after(0));
+    let ended = addresses.begin(&holder(1), after(0)).unwrap();
+    addresses.begin(&holder(2), after(0)).unwrap();
+    addresses.end(ended, None, after(1)).unwrap();
+    addresses.connection.pragma_update(None, "query_only", true).unwrap();
+    let last = 1 + LIMITS.keep_seconds;
+    for (seconds, is_overdue) in [(1, false), (last - 1, false), (last, true)] {
+        addresses.pass_time(after(seconds)).unwrap_err();
+        assert_eq!(addresses.is_overdue(after(seconds)), is_overdue, "{seconds} s");
+    }
+    addresses.connection.pragma_update(None, "query_only", false).unwrap();
+    assert_eq!(addresses.pass_time(after(last)), Ok(1));
+    assert!(!addresses.is_overdue(after(last)));
 }
 
 #[test]
@@ -240,6 +258,7 @@ fn a_full_disk_is_named_and_what_is_there_can_still_be_read_and_removed() {
     assert!(full.to_string().contains("make room"));
     let count = addresses.count();
     assert_eq!(all(&addresses).len() as u64, count, "it counts what is there");
+    assert!(!addresses.is_overdue(after(2)), "nothing has ended");
     assert_eq!(addresses.forget(Forget::All), Ok(count));
     addresses.begin(&holder(3), after(2)).unwrap();
 }

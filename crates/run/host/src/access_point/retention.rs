@@ -22,7 +22,7 @@ use guestright_units::Bytes;
 use keeper::{Job, Keeper, SessionKey, Shown};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, SyncSender};
+use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
@@ -89,8 +89,21 @@ impl Retention {
     }
 
     fn hand_in(&self, job: Job) {
-        if self.keep.is_some() && self.jobs.try_send(job).is_err() {
-            self.shown.lock().unwrap_or_else(PoisonError::into_inner).note_lost();
+        if self.keep.is_none() {
+            return;
+        }
+        let begins = if let Job::Begin(key, _) = &job { Some(*key) } else { None };
+        let refused = self.jobs.try_send(job);
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        match refused {
+            Ok(()) => {
+                // It ends the one before.
+                begins.and_then(|key| shown.ended.remove(&key));
+            }
+            Err(TrySendError::Full(Job::End(key, carried))) => {
+                shown.ended.insert(key, carried);
+            }
+            Err(_) => shown.note_lost(),
         }
     }
 }

@@ -49,6 +49,8 @@ pub(super) struct Shown {
     pub(super) records: u64,
     /// A sentence, as long as it is so.
     pub(super) trouble: Option<String>,
+    /// Sessions whose end found no room among the jobs: the next pass notes it.
+    pub(super) ended: BTreeMap<SessionKey, Bytes>,
 }
 
 impl Shown {
@@ -138,14 +140,7 @@ impl Keeper {
                     self.look_at(noted);
                 }
             }
-            Job::End(key, carried) => {
-                let now = self.now();
-                let (Some(records), Some(record)) = (&mut self.records, self.sessions.remove(&key)) else {
-                    return;
-                };
-                let ended = records.end(record, carried, now);
-                self.look_at(ended);
-            }
+            Job::End(key, carried) => self.end(key, Some(carried)),
             Job::Change(keep) => self.change(keep),
             Job::Ask(question, reply) => {
                 let answer = match &mut self.records {
@@ -160,6 +155,8 @@ impl Keeper {
     }
 
     fn begin(&mut self, key: SessionKey, holder: &AddressHolder) {
+        // The end of the one before at this address was lost, and what it carried with it.
+        self.end(key, None);
         let now = self.now();
         let Some(records) = &mut self.records else { return };
         match records.begin(holder, now) {
@@ -171,8 +168,23 @@ impl Keeper {
         }
     }
 
+    /// The session is over, if it had begun. Without a number it has carried what was noted last.
+    fn end(&mut self, key: SessionKey, carried: Option<Bytes>) {
+        let now = self.now();
+        let (Some(records), Some(record)) = (&mut self.records, self.sessions.remove(&key)) else { return };
+        let ended = records.end(record, carried, now);
+        self.look_at(ended);
+    }
+
     fn pass_time(&mut self) {
-        let Some(keep) = self.keep else { return };
+        let ended = std::mem::take(&mut self.shown().ended);
+        ended.into_iter().for_each(|(key, carried)| self.end(key, Some(carried)));
+        let Some(keep) = self.keep else {
+            if self.shown().trouble.is_some() {
+                self.change(None);
+            }
+            return;
+        };
         if self.records.is_none() {
             self.open();
         }
@@ -191,9 +203,11 @@ impl Keeper {
                 self.show_count();
             }
             Err(error) => {
-                let since = *self.overdue_since.get_or_insert(seconds_since_boot());
+                let is_overdue = records.is_overdue(now);
+                self.overdue_since = is_overdue.then(|| self.overdue_since.unwrap_or_else(seconds_since_boot));
                 self.look_at(Err(error));
-                if seconds_since_boot().saturating_sub(since) >= OVERDUE_SECONDS_MAX {
+                let is_late = |since| seconds_since_boot().saturating_sub(since) >= OVERDUE_SECONDS_MAX;
+                if self.overdue_since.is_some_and(is_late) {
                     self.remove_all(
                         "the disk refused to remove what was due, so all records of addresses were removed",
                     );

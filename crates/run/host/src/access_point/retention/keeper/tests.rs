@@ -112,3 +112,48 @@ fn a_session_that_begins_before_a_trial_at_its_address_is_closed_has_a_record_of
     let carried: Vec<_> = found.iter().map(|record| (record.carried, record.ended.is_some())).collect();
     assert_eq!(carried, [(Bytes(7), true), (Bytes(8), false)]);
 }
+
+#[test]
+fn a_session_whose_end_found_no_room_is_over_with_the_next_pass_or_with_the_next_session() {
+    let state = tempfile::tempdir().unwrap();
+    let shown = Arc::<Mutex<Shown>>::default();
+    // A disk that takes nothing for now: nobody reads the jobs.
+    let (jobs, waiting) = std::sync::mpsc::sync_channel(1);
+    let retention = Retention { keep: keep("2h"), jobs, shown: Arc::clone(&shown), thread: None };
+    let mut keeper = Keeper::new(file(state.path()), Clock::start(), shown);
+    keeper.change(keep("2h"));
+    let records = |keeper: &Keeper| {
+        let (found, _) = keeper.records.as_ref().unwrap().find(None, None, 0, 10).unwrap();
+        let carried: Vec<_> = found.iter().map(|record| (record.carried, record.ended.is_some())).collect();
+        carried
+    };
+    retention.trial_begins(address());
+    retention.trial_ends(address(), Bytes(7));
+    keeper.carry_out(waiting.recv().unwrap());
+    assert_eq!(records(&keeper), [(Bytes(0), false)]);
+    keeper.pass_time();
+    assert_eq!(records(&keeper), [(Bytes(7), true)]);
+    retention.trial_begins(address());
+    retention.trial_ends(address(), Bytes(8));
+    keeper.carry_out(waiting.recv().unwrap());
+    retention.trial_begins(address());
+    keeper.carry_out(waiting.recv().unwrap());
+    keeper.pass_time();
+    assert_eq!(records(&keeper), [(Bytes(7), true), (Bytes(0), true), (Bytes(0), false)]);
+    drop(waiting);
+}
+
+#[test]
+fn a_file_that_could_not_be_removed_is_once_it_can() {
+    let state = tempfile::tempdir().unwrap();
+    let shown = Arc::<Mutex<Shown>>::default();
+    let mut keeper = Keeper::new(file(state.path()), Clock::start(), Arc::clone(&shown));
+    // A directory in its way is no file that can be removed.
+    fs::create_dir(file(state.path())).unwrap();
+    keeper.change(None);
+    assert!(shown.lock().unwrap().trouble.as_ref().is_some_and(|it| it.contains("by hand")));
+    fs::remove_dir(file(state.path())).unwrap();
+    one_visit(state.path());
+    keeper.pass_time();
+    assert!(!has_mac(state.path()) && shown.lock().unwrap().trouble.is_none());
+}

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 /// An access point writes a small file at most, and then answers.
 const ANSWER_WITHIN: Micros = Micros::from_seconds(3);
 /// So many orders wait for answers. One more, and the oldest waits no longer.
-const ORDERS_MAX: usize = 16;
+const ORDERS_MAX: usize = 1_024;
 /// The number of the list of devices that nobody waits for: that of the start.
 pub(super) const AT_START: Reference = 0;
 

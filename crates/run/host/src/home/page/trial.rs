@@ -1,9 +1,10 @@
-//! A policy that is tried on the past while the page waits: one at a time, on a thread of its own.
+//! Policies that are tried on the past while pages wait: a few at a time, each on a thread of its own.
 
 use super::tools::{Tools, Trial};
 use guestright_error::RunError;
 use guestright_overview::Count;
 use guestright_page::{DryRun, DryRunAnswer};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,13 +12,15 @@ use tokio::sync::watch;
 
 /// How long the page usually waits.
 const WAIT: Duration = Duration::from_secs(2);
-/// Nobody waits any more if it was not asked for so long.
-const ABANDONED: Duration = Duration::from_secs(30);
+/// Nobody waits any more if it was not asked for so long. The page asks again at once.
+const ABANDONED: Duration = Duration::from_secs(10);
+/// So many at a time: each takes a core. One more, and the one that began first ends.
+const RUNNING_MAX: usize = 2;
 
-/// The one that was asked for last.
+/// Those that are under way, the latest last.
 #[derive(Debug)]
 pub(super) struct Trials {
-    last: Mutex<Option<Arc<Running>>>,
+    running: Mutex<VecDeque<Arc<Running>>>,
     /// How long the page waits for an answer before it asks again.
     wait: Duration,
 }
@@ -36,15 +39,15 @@ struct Running {
 
 impl Default for Trials {
     fn default() -> Self {
-        Self { last: Mutex::default(), wait: WAIT }
+        Self { running: Mutex::default(), wait: WAIT }
     }
 }
 
 impl Trials {
-    /// What came of it, or how far it is. Another trial ends the one before.
+    /// What came of it, or how far it is. Whoever asks for the same shares it.
     ///
     /// # Errors
-    /// The past cannot be read; a sentence.
+    /// The past cannot be read, or others are tried instead; a sentence.
     pub(super) async fn ask(&self, tools: Arc<dyn Tools>, trial: Trial) -> Result<DryRunAnswer, String> {
         let running = self.find_or_begin(tools, trial);
         let mut result = running.result.subscribe();
@@ -64,13 +67,14 @@ impl Trials {
     }
 
     fn find_or_begin(&self, tools: Arc<dyn Tools>, trial: Trial) -> Arc<Running> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(running) = last.as_ref().filter(|running| running.trial.is_alike(&trial)) {
+        let mut all = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|running| !running.is_abandoned());
+        if let Some(running) = all.iter().find(|running| running.trial.is_alike(&trial)) {
             running.note_asked();
             return Arc::clone(running);
         }
-        if let Some(before) = last.take() {
-            before.is_over.store(true, Relaxed);
+        while all.len() >= RUNNING_MAX {
+            all.pop_front().into_iter().for_each(|first| first.is_over.store(true, Relaxed));
         }
         let running = Arc::new(Running {
             trial,
@@ -83,15 +87,13 @@ impl Trials {
         });
         let works = Arc::clone(&running);
         tokio::task::spawn_blocking(move || works.work(&*tools));
-        *last = Some(Arc::clone(&running));
+        all.push_back(Arc::clone(&running));
         running
     }
 
     fn forget(&self, running: &Arc<Running>) {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.as_ref().is_some_and(|last| Arc::ptr_eq(last, running)) {
-            *last = None;
-        }
+        let mut all = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|one| !Arc::ptr_eq(one, running));
     }
 }
 
@@ -100,7 +102,10 @@ impl Running {
         let result = tools.dry_run(&self.trial, &mut |done, all| {
             self.done.store(done, Relaxed);
             self.all.store(all, Relaxed);
-            if self.is_over.load(Relaxed) || self.is_abandoned() {
+            if self.is_over.load(Relaxed) {
+                return Err(RunError::user("other limits are being tried now; try these again when that is over"));
+            }
+            if self.is_abandoned() {
                 return Err(RunError::user("nobody waits for it any more"));
             }
             Ok(())
@@ -176,7 +181,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_trial_is_asked_for_until_it_is_done_and_another_one_ends_it() {
+    async fn a_trial_is_asked_for_until_it_is_done_and_one_too_many_ends_the_first() {
         let (end, may_end) = mpsc::channel();
         let (ended, was_ended) = mpsc::channel();
         let tools: Arc<dyn Tools> = Arc::new(Slow { may_end: Mutex::new(may_end), ended });
@@ -186,12 +191,17 @@ mod tests {
         assert!(is_running(ask(1_000_000).await));
         while ask(1_000_001).await != Ok(DryRunAnswer::Running { done: Count::from(1), of: Count::from(4) }) {
         }
-        // Another question.
-        assert!(is_running(ask(2_000_000).await));
+        let asks_on = trials.find_or_begin(Arc::clone(&tools), trial(1_000_000));
+        assert!(is_running(ask(2_000_000).await) && is_running(ask(1_000_000).await), "two browsers");
+        assert!(is_running(ask(3_000_000).await));
         assert!(!was_ended.recv().unwrap(), "the first one has given up");
-        end.send(()).unwrap();
-        assert!(was_ended.recv().unwrap());
-        while is_running(ask(2_000_000).await) {}
-        assert!(trials.last.lock().unwrap().is_none(), "what is known is not kept");
+        let sentence = asks_on.result.subscribe().wait_for(Option::is_some).await.unwrap().clone();
+        assert!(sentence.unwrap().unwrap_err().contains("other limits are being tried"));
+        [(), ()].map(|()| end.send(()).unwrap());
+        assert!(was_ended.recv().unwrap() && was_ended.recv().unwrap());
+        for since in [2_000_000, 3_000_000] {
+            while is_running(ask(since).await) {}
+        }
+        assert!(trials.running.lock().unwrap().is_empty(), "what is known is not kept");
     }
 }

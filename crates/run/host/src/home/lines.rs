@@ -13,6 +13,8 @@ pub(super) struct Lines {
     pub(super) sessions: LogPace,
     /// Whose certificates did not hold; whoever has one can cause a line as often as it connects.
     certificates: LogPace,
+    /// Orders that an access point has not carried out and nobody waits for; it can cause a line as often as it likes.
+    orders: LogPace,
     pub(super) last_certificate: Option<String>,
 }
 
@@ -24,6 +26,16 @@ impl Lines {
             None => tracing::debug!(%reason, "a program of the team was refused"),
         }
         self.last_certificate = Some(reason);
+    }
+
+    /// An access point has not done what the household wants, and nobody waits to know.
+    pub(super) fn not_done(&mut self, reason: &str, now: Time) {
+        match self.orders.next(now) {
+            Some(unsaid) => {
+                tracing::warn!(%reason, unsaid, "an access point has not done what the household wants");
+            }
+            None => tracing::debug!(%reason, "an access point has not done what the household wants"),
+        }
     }
 
     /// A visitor of this team was let in, served or refused.

@@ -158,7 +158,7 @@ pub(super) fn handle_acted(this: &mut Loop, peer: Peer, reference: Reference, ou
     let is_awaited = this.orders.handle_acted(peer, reference, outcome, now);
     if let (Outcome::Failed { reason }, false) = (outcome, is_awaited) {
         // It was sent the list because it connected, and nobody waits for its answer.
-        tracing::warn!(%reason, "an access point has not done what the household wants");
+        this.lines.not_done(reason, now);
     }
 }
 

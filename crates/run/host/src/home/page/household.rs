@@ -163,7 +163,10 @@ impl Household {
         let stops = |_| Refusal::Away("The home stops.".to_owned());
         let (done, read) = task.await.map_err(stops)?;
         let made = done.map_err(stops)?.map_err(|error| refused(&error))?;
-        read.map_err(|error| refused(&error))?;
+        read.map_err(|error| {
+            let hint = "What was changed is on the disk. When the home has read it, ask for the code again.";
+            refused(&if made.is_some() { error.with_hint(hint) } else { error })
+        })?;
         Ok(made.map_or(Answer::Done, |made: MadeCode| {
             let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
             Answer::Code(codes.keep(made, unix_seconds()))

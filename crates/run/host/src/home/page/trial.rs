@@ -197,7 +197,7 @@ mod tests {
         assert!(!was_ended.recv().unwrap(), "the first one has given up");
         let sentence = asks_on.result.subscribe().wait_for(Option::is_some).await.unwrap().clone();
         assert!(sentence.unwrap().unwrap_err().contains("other limits are being tried"));
-        [(), ()].map(|()| end.send(()).unwrap());
+        (0..2).for_each(|_| end.send(()).unwrap());
         assert!(was_ended.recv().unwrap() && was_ended.recv().unwrap());
         for since in [2_000_000, 3_000_000] {
             while is_running(ask(since).await) {}

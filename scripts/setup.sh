@@ -147,6 +147,7 @@ find_missing_packages() {
     find_missing_strongswan
     case $group in test | bench) return ;; esac
     has shellcheck || lacks shellcheck "shellcheck (checks the shell scripts)"
+    has valgrind || lacks valgrind "valgrind (counts the instructions of hot paths)"
     needs_tool cargo-deny $deny_version "licences, versions and origins of dependencies"
 }
 

@@ -9,6 +9,7 @@ mod acceptance;
 mod archive;
 mod bench;
 mod deny;
+mod guard;
 mod layers;
 mod libraries;
 mod lint;
@@ -17,6 +18,7 @@ mod mutants;
 mod openwrt;
 mod package;
 mod page;
+mod profile;
 mod release;
 mod router;
 mod rust_text;
@@ -63,6 +65,10 @@ usage: cargo xtask COMMAND [ARGUMENTS]
                    the libraries for others: their manifests, their packages (`cargo publish --dry-run`), and what breaks
                    since the newest release or REVISION (cargo-semver-checks); without a word all three
   bench [ARGS]     every benchmark; ARGS: packages to run alone, then what goes to the benchmarks, e.g. a filter
+  guard [--bless|--try]
+                   whether a hot path takes more instructions than guard/baseline.toml says (valgrind); --bless writes
+                   it anew, --try makes each path slower and looks whether that is seen
+  profile PATH     where the instructions of a hot path go: a flame graph in target/profile (valgrind)
   help             this text
 ";
 
@@ -85,8 +91,19 @@ fn run(arguments: &[String]) -> Result<()> {
         print!("{HELP}");
         return Ok(());
     }
-    let takes_arguments =
-        ["test", "bench", "mutants", "acceptance", "package", "page", "release", "router", "libraries"];
+    let takes_arguments = [
+        "test",
+        "bench",
+        "mutants",
+        "acceptance",
+        "package",
+        "page",
+        "release",
+        "router",
+        "libraries",
+        "guard",
+        "profile",
+    ];
     if !rest.is_empty() && !takes_arguments.contains(&command) {
         bail!("`{command}` takes no arguments, got `{}`; see `cargo xtask help`", rest.join(" "));
     }
@@ -103,8 +120,10 @@ fn run(arguments: &[String]) -> Result<()> {
         "page" => page::run(rest),
         "libraries" => libraries::run(rest),
         "bench" => bench::run(rest),
+        "profile" => profile::run(rest),
         "release" => release::run(rest),
         "router" => router::run(rest),
+        "guard" => guard::run(rest),
         "miri" => miri::run(),
         "mutants" => mutants::run(rest),
         "help" | "--help" | "-h" => {

@@ -50,8 +50,9 @@ impl Members {
             MemberChange::Add(MemberWish { name, kind }) => {
                 let name = name::check(name)?;
                 if member::is_added(&self.dir, &name) {
-                    return Err(RunError::user(format!("somebody is called {name} already"))
-                        .with_hint("if that is the member you mean, ask for another code where it is listed"));
+                    return Err(RunError::user(format!("somebody is called {name} already")).with_hint(
+                        "if that is the member you mean, ask for another code where it is listed",
+                    ));
                 }
                 self.give(&name, *kind, &key, &home).map(Some)
             }

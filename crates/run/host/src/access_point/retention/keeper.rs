@@ -204,7 +204,8 @@ impl Keeper {
             }
             Err(error) => {
                 let is_overdue = records.is_overdue(now);
-                self.overdue_since = is_overdue.then(|| self.overdue_since.unwrap_or_else(seconds_since_boot));
+                self.overdue_since =
+                    is_overdue.then(|| self.overdue_since.unwrap_or_else(seconds_since_boot));
                 self.look_at(Err(error));
                 let is_late = |since| seconds_since_boot().saturating_sub(since) >= OVERDUE_SECONDS_MAX;
                 if self.overdue_since.is_some_and(is_late) {

@@ -103,7 +103,9 @@ impl Running {
             self.done.store(done, Relaxed);
             self.all.store(all, Relaxed);
             if self.is_over.load(Relaxed) {
-                return Err(RunError::user("other limits are being tried now; try these again when that is over"));
+                return Err(RunError::user(
+                    "other limits are being tried now; try these again when that is over",
+                ));
             }
             if self.is_abandoned() {
                 return Err(RunError::user("nobody waits for it any more"));

@@ -497,7 +497,11 @@ impl<C: Controller> Sender<C> {
         self.controller.on_loss(flight);
         self.timed = None;
         match self.settings.recovery.kind {
-            RecoveryKind::Sack => self.history.lose_first(),
+            RecoveryKind::Sack => {
+                self.history.lose_first();
+                // RFC 6675, section 5, step 4.3: at once, however much is on its way; the others wait for room (step C).
+                self.retransmit = self.first_lost().is_some();
+            }
             RecoveryKind::Vegas => {
                 // So does ns-2: its Vegas takes the coarse timeout's default.
                 self.timeout.on_timeout();
@@ -620,6 +624,10 @@ impl<C: Controller> Sender<C> {
     fn choose(&mut self, now: Instant) -> Option<Choice> {
         let segment = u64::from(self.settings.recovery.segment);
         if self.retransmit {
+            if let Some((seq, end)) = self.first_lost() {
+                // Alone: what is behind it may have arrived.
+                return Some(Choice { forced: true, ..self.lost(seq, end) });
+            }
             // What was sent before, no more; or all of a segment that never was, if that counts as expired.
             let seq = self.acknowledged;
             let sent = self.fresh.min(self.written.max(seq)) - seq;
@@ -675,9 +683,17 @@ impl<C: Controller> Sender<C> {
         if on_its_way > 0 && on_its_way + (end - seq) > self.usable_window() {
             return None;
         }
+        Some(self.lost(seq, end))
+    }
+
+    fn lost(&self, seq: u64, end: u64) -> Choice {
         let fin = end > self.written;
-        let len = end - u64::from(fin) - seq;
-        Some(Choice { seq, len: short(len), fin, forced: false })
+        Choice { seq, len: short(end - u64::from(fin) - seq), fin, forced: false }
+    }
+
+    /// The first segment that is not acknowledged, if selective acknowledgements have found it lost and it was not sent again.
+    fn first_lost(&self) -> Option<(u64, u64)> {
+        self.history.next_lost(self.acknowledged).filter(|(seq, _)| *seq == self.acknowledged)
     }
 
     /// The application, not the window, keeps the sender from sending more.

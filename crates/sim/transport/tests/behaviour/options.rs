@@ -3,7 +3,8 @@
 use crate::harness::by_hand::{SEGMENT, at, fixed, losing, receiver, sender, trace};
 use crate::harness::wire::Wire;
 use guestright_congestion::{
-    Ack, Controller, Fixed, Flight, RateSample, RecoveryKind, Reno, RenoSettings, Sent, WaveReport,
+    Ack, Controller, Fixed, Flight, InitialWindow, RateSample, RecoveryKind, Reno, RenoSettings, Sent,
+    WaveReport,
 };
 use guestright_engine::{Instant, Queue};
 use guestright_transport::{
@@ -38,6 +39,31 @@ fn what_has_arrived_is_not_sent_again_after_a_timeout() {
     // from the loss at 100 ms: 1 s at first.
     assert_eq!(trace(&wire.sent)[10..], [(100, 0), (100, 1), (100, 2), (100, 3), (100, 4), (1_100, 0)]);
     assert_eq!((wire.sender.stats().timeouts, wire.receiver.stats().duplicates), (1, 0));
+}
+
+/// RFC 6675, section 5, step 4.3. Of ten the first is lost, and all behind the fourth: so more is on its way than the halved
+/// window holds, and no further duplicate will make room for what is to be sent again.
+#[test]
+fn the_first_lost_segment_is_sent_again_whatever_is_on_its_way() {
+    let settings =
+        RenoSettings { initial_window: InitialWindow::Segments(10), ..RenoSettings::rfc5681(SEGMENT) };
+    let lost = losing(&[0, 4, 5, 6, 7, 8, 9, 10, 11]);
+    let mut wire =
+        Wire::new(sender(RecoveryKind::Sack), receiver(), Reno::new(settings).unwrap(), lost).unwrap();
+    wire.write(at(0), 12_000, true);
+    wire.run(at(150), |_, _| {});
+    assert_eq!(
+        trace(&wire.sent)[10..],
+        [(100, 10), (100, 11), (100, 0)],
+        "limited transmit, and then the loss"
+    );
+    assert_eq!((wire.sender.stats().losses, wire.sender.stats().timeouts), (1, 0));
+    // Segments that are smaller than a full one: what is behind the lost one has arrived and is not sent with it.
+    let mut wire = Wire::new(sender(RecoveryKind::Sack), receiver(), fixed(10), losing(&[0])).unwrap();
+    (0..8).for_each(|ms| wire.write(at(ms), 200, false));
+    wire.run(at(150), |_, _| {});
+    let again = wire.sent.iter().skip(8).map(|(_, segment)| (segment.seq, segment.len)).collect::<Vec<_>>();
+    assert_eq!(again, [(0, 200)]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use crate::config::StationId;
 use crate::output::ChannelStats;
-use crate::station::Frame;
+use crate::station::{Frame, To};
 
 /// Later than everything else, in ns.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -78,10 +78,23 @@ pub(crate) struct Exchange {
     pub(crate) outcome: Outcome,
     /// Until when others are on the air who began at the same time; ns.
     pub(crate) others_until: u64,
-    /// Whether the last frame heard was a bad one: others wait for EIFS. `is_bad_from` sent it and does not.
+    /// Whether others could not read the last frame because of another one: they wait for EIFS.
     pub(crate) is_bad: bool,
-    pub(crate) is_bad_from: StationId,
+    /// The last frame, which its sender does not wait for.
+    pub(crate) last: LastFrame,
     pub(crate) is_retry: bool,
+}
+
+/// The last frame of an exchange, which each bystander reads well or not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LastFrame {
+    pub(crate) from: StationId,
+    pub(crate) to: To,
+    pub(crate) bytes: u32,
+    /// For how long the medium is reserved behind it for those who could read it (NAV), although nothing follows; ns.
+    pub(crate) reserved: u64,
+    /// Whether it was hit by bit errors at the one that it was for.
+    pub(crate) is_hit: bool,
 }
 
 /// A channel, and all stations on it.

@@ -49,8 +49,8 @@ pub struct Station {
     /// The rate of its data frames; [`Phy::data_rate`] if `None`.
     pub rate: Option<Rate>,
     /// The share of wrong bits in frames that it sends or receives. Those of both ends add up; of broadcasts and beacons
-    /// only the sender's count. They hit data, ACK, RTS and CTS, not preambles, and not a CTS to oneself. Who hears a bad
-    /// frame by the way hears it as badly as its receiver.
+    /// only the sender's count. They hit data, ACK, RTS and CTS, not preambles, and not a CTS to oneself. Who hears a frame
+    /// by the way reads it well or not by a chance of its own, which matters only with [`Mac::eifs`].
     pub bit_error_rate: f64,
     /// How loud it is at every receiver, in dBm; matters only with [`Mac::capture_db`].
     pub signal_dbm: i16,
@@ -86,9 +86,11 @@ pub enum IdleAccess {
     AtOnce,
 }
 
-/// After which frames stations wait for EIFS instead of DIFS (10.3.2.3.7). The sender of the frame never does.
+/// After which frames stations wait for EIFS instead of DIFS (10.3.2.3.7): each that could not read the last one. The sender
+/// of the frame never does. Who could read it waits for what it reserves (10.3.2.4), also if nothing follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eifs {
+    /// None: stations count from a DIFS after the last frame, whether they could read it or not, and whatever it reserved.
     Off,
     /// Frames with bit errors. A collision destroys the preambles too, so that nobody sees that there were frames;
     /// ns-3 has it so when frames are equally loud.

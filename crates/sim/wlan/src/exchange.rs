@@ -2,10 +2,11 @@
 
 mod notes;
 
-use crate::channel::{Exchange, Loser, NEVER, Outcome};
+use crate::channel::{Exchange, LastFrame, Loser, NEVER, Outcome};
 use crate::config::{Eifs, StationId};
 use crate::output::{DropReason, OnAirKind};
 use crate::phy::{ACK_BYTES, CTS_BYTES, Protection, RTS_BYTES};
+use crate::rate::Rate;
 use crate::station::{Frame, Retry, To};
 use crate::wlan::{Event, Kind, Wlan, plan};
 use guestright_engine::{Agenda, Instant, Nanos};
@@ -145,7 +146,7 @@ impl Wlan {
             outcome: Outcome::GoesOn,
             others_until,
             is_bad: false,
-            is_bad_from: sender,
+            last: LastFrame { from: sender, to: frame.to, bytes: frame.bytes, reserved: 0, is_hit: false },
             is_retry: false,
         };
         let mut at = self.protect(number, sender, &frame, begin, false);
@@ -189,8 +190,9 @@ impl Wlan {
         let is_hit = self.is_hit(sender, receiver, RTS_BYTES);
         let frame = exchange.frame;
         self.note_rts(number, sender, &frame, at, is_hit);
-        exchange.is_bad = is_hit && self.mac.eifs != Eifs::Off;
         exchange.outcome = Outcome::Failed { is_long: false, end: rts_end };
+        let reserved = self.reserved_behind_rts(rate, cts);
+        exchange.last = LastFrame { bytes: RTS_BYTES, reserved, is_hit, ..exchange.last };
         if is_hit {
             self.senders[sender.index()].stats.errors += 1;
             return Err(rts_end.max(exchange.others_until));
@@ -202,21 +204,19 @@ impl Wlan {
         self.note(number, cts_at, cts, receiver, sender, OnAirKind::Cts, CTS_BYTES, rate, rest, is_lost);
         if is_lost {
             self.senders[sender.index()].stats.errors += u64::from(is_hit);
-            exchange.is_bad = self.is_eifs(is_hit);
-            exchange.is_bad_from = receiver;
+            exchange.is_bad =
+                self.mac.eifs == Eifs::AfterErrorsAndCollisions && exchange.others_until > cts_at;
+            let to = To::One(sender);
+            exchange.last = LastFrame { from: receiver, to, bytes: CTS_BYTES, reserved: rest, is_hit };
             return Err(cts_end.max(exchange.others_until));
         }
         exchange.outcome = Outcome::GoesOn;
         Ok(cts_end + sifs)
     }
 
-    /// Whether others wait for EIFS behind a frame that was hit by bit errors, or by another frame.
-    fn is_eifs(&self, is_hit: bool) -> bool {
-        match self.mac.eifs {
-            Eifs::Off => false,
-            Eifs::AfterErrors => is_hit,
-            Eifs::AfterErrorsAndCollisions => true,
-        }
+    /// Who has set its NAV by an RTS and hears no CTS, may take it back after so long (10.3.2.4).
+    fn reserved_behind_rts(&self, rate: Rate, cts: u64) -> u64 {
+        2 * self.times.sifs + cts + self.phy.preamble_time(rate).0 + 2 * self.times.slot
     }
 
     fn is_hit(&mut self, sender: StationId, receiver: StationId, bytes: u32) -> bool {
@@ -242,9 +242,11 @@ impl Wlan {
             }
         };
         self.note_data(number, sender, &frame, now - frame.duration, exchange.is_retry, is_hit);
+        let answer = self.times.sifs + self.senders[sender.index()].response_time;
+        let reserved = if matches!(frame.to, To::One(_)) { answer } else { 0 };
+        exchange.last = LastFrame { from: sender, to: frame.to, bytes: frame.bytes, reserved, is_hit };
         let over_at = if frame.to != To::One(receiver) {
             exchange.outcome = if is_hit { Outcome::BroadcastLost } else { Outcome::Done };
-            exchange.is_bad = is_hit && self.mac.eifs != Eifs::Off;
             if frame.to == To::Everybody && !is_hit {
                 self.outputs.extend(self.senders[sender.index()].deliver());
             }
@@ -252,7 +254,6 @@ impl Wlan {
         } else if is_hit {
             self.senders[sender.index()].stats.errors += 1;
             exchange.outcome = Outcome::Failed { is_long: frame.needs_rts, end: now };
-            exchange.is_bad = self.mac.eifs != Eifs::Off;
             now
         } else {
             match self.acknowledge(number, &mut exchange, receiver, now) {
@@ -297,7 +298,7 @@ impl Wlan {
         let mut next_end = None;
         if !is_lost && frame.has_more {
             let state = &mut self.senders[sender.index()];
-            state.next_fragment();
+            state.next_fragment(&self.phy);
             state.attempt();
             exchange.frame = state.frame(&self.phy, &self.mac);
             // What was reserved, was for the first fragment: those behind it go without RTS.
@@ -311,11 +312,13 @@ impl Wlan {
         if let Some(end) = next_end {
             return Err(end);
         }
+        let to = To::One(sender);
+        exchange.last = LastFrame { from: receiver, to, bytes: ACK_BYTES, reserved: 0, is_hit };
         if is_lost {
             self.senders[sender.index()].stats.errors += u64::from(is_hit);
             exchange.outcome = Outcome::Failed { is_long: frame.needs_rts, end: now };
-            exchange.is_bad = self.is_eifs(is_hit);
-            exchange.is_bad_from = receiver;
+            exchange.is_bad =
+                self.mac.eifs == Eifs::AfterErrorsAndCollisions && exchange.others_until > ack_at;
         } else {
             exchange.outcome = Outcome::Done;
         }
@@ -329,7 +332,8 @@ impl Wlan {
         // Where all who began collided there was no exchange: then only the losers have to try again.
         let exchange = self.channels[index].exchange.take();
         let outcome = exchange.as_ref().map_or(Outcome::Nobody, |exchange| exchange.outcome);
-        let is_bad = exchange.as_ref().map_or(self.is_eifs(false), |exchange| exchange.is_bad);
+        let all_collided = self.mac.eifs == Eifs::AfterErrorsAndCollisions;
+        let is_bad = exchange.as_ref().map_or(all_collided, |exchange| exchange.is_bad);
         // Who could not read the last frame does not know whether an acknowledgement follows, and waits for as long as one
         // would take: EIFS for DIFS (IEEE 802.11-2020, section 10.3.2.3.7).
         let space = if is_bad { self.times.eifs } else { self.times.difs };
@@ -358,9 +362,14 @@ impl Wlan {
         channel.stats.busy += Nanos(now - channel.since);
         channel.since = now;
         channel.start_counting(now, space);
-        // Behind the general rule, because it is the exception to it.
+        // Behind the general rule, because they are the exceptions to it.
         if is_bad {
             self.start_counting_of_senders(number, exchange.as_ref(), now);
+        } else if self.has_errors
+            && self.mac.eifs != Eifs::Off
+            && let Some(Exchange { last, .. }) = &exchange
+        {
+            self.start_counting_of_bystanders(number, last, now);
         }
         // Only now: the losers were still needed, for those who did not hear what they sent themselves.
         let channel = &mut self.channels[index];
@@ -378,8 +387,30 @@ impl Wlan {
             contender.start = (now + difs).max(contender.earliest);
         }
         if let Some(exchange) = exchange {
-            let contender = self.contender(exchange.is_bad_from);
+            let contender = self.contender(exchange.last.from);
             contender.start = (now + difs).max(contender.earliest);
+        }
+    }
+
+    /// Each station has read the last frame well or not, whatever the others have: who has not waits for EIFS, and who has
+    /// for what it reserved, although nothing has followed.
+    fn start_counting_of_bystanders(&mut self, number: u16, last: &LastFrame, now: u64) {
+        let Self { senders, channels, times, .. } = self;
+        let from_log_good = senders[last.from.index()].log_good;
+        for contender in &mut channels[usize::from(number)].contenders {
+            if contender.station == last.from {
+                continue;
+            }
+            let is_hit = if last.to == To::One(contender.station) {
+                last.is_hit
+            } else {
+                let sender = &mut senders[contender.station.index()];
+                let log_good = from_log_good + sender.log_good;
+                sender.is_hit_by_the_way(last.bytes, log_good)
+            };
+            let reserved = if last.to == To::One(contender.station) { 0 } else { last.reserved };
+            let space = if is_hit { times.eifs } else { reserved + times.difs };
+            contender.start = (now + space).max(contender.earliest);
         }
     }
 

@@ -83,6 +83,8 @@ pub(crate) struct Sender {
     cw: u32,
     backoffs: Stream,
     errors: Stream,
+    /// Of frames that it hears by the way.
+    errors_by_the_way: Stream,
 }
 
 impl Sender {
@@ -114,6 +116,7 @@ impl Sender {
             cw: phy.cw_min,
             backoffs: streams.stream("802.11 backoff", u64::from(number)),
             errors: streams.stream("802.11 bit errors", u64::from(number)),
+            errors_by_the_way: streams.stream("802.11 bit errors by the way", u64::from(number)),
         }
     }
 
@@ -230,9 +233,10 @@ impl Sender {
         Some(Output::Delivered { station: msdu.to, from: self.id, msdu, queued_at, attempts })
     }
 
-    /// A fragment was acknowledged, and the next one follows.
-    pub(crate) fn next_fragment(&mut self) {
+    /// A fragment was acknowledged, and the next one follows. The contention window is reset for each (10.3.3).
+    pub(crate) fn next_fragment(&mut self, phy: &Phy) {
         self.head = Head { fragment: self.head.fragment + 1, ..Head::default() };
+        self.cw = phy.cw_min;
     }
 
     /// The frame was sent for good: the next one may come.
@@ -303,12 +307,22 @@ impl Sender {
     /// Whether a frame of so many bytes is hit by bit errors, on a link whose share of good bits has this logarithm.
     #[inline]
     pub(crate) fn is_hit(&mut self, bytes: u32, log_good: f64) -> bool {
-        if log_good == 0.0 {
-            return false;
-        }
-        let good = libm::exp(f64::from(bytes) * 8.0 * log_good);
-        #[expect(clippy::cast_precision_loss, reason = "53 bits are what a float holds")]
-        let chance = (self.errors.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-        chance >= good
+        is_hit(&mut self.errors, bytes, log_good)
     }
+
+    /// The same of a frame that is not for it.
+    pub(crate) fn is_hit_by_the_way(&mut self, bytes: u32, log_good: f64) -> bool {
+        is_hit(&mut self.errors_by_the_way, bytes, log_good)
+    }
+}
+
+#[inline]
+fn is_hit(errors: &mut Stream, bytes: u32, log_good: f64) -> bool {
+    if log_good == 0.0 {
+        return false;
+    }
+    let good = libm::exp(f64::from(bytes) * 8.0 * log_good);
+    #[expect(clippy::cast_precision_loss, reason = "53 bits are what a float holds")]
+    let chance = (errors.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+    chance >= good
 }

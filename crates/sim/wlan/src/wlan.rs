@@ -44,6 +44,8 @@ pub struct Wlan {
     pub(crate) phy: Phy,
     pub(crate) mac: Mac,
     pub(crate) times: Times,
+    /// Whether any station has bit errors.
+    pub(crate) has_errors: bool,
     pub(crate) senders: Vec<Sender>,
     pub(crate) channels: Vec<Channel>,
     pub(crate) outputs: VecDeque<Output>,
@@ -85,8 +87,18 @@ impl Wlan {
         for channel in &mut channels {
             channel.losers.reserve(channel.contenders.len());
         }
-        let outputs = VecDeque::with_capacity(16);
-        Ok(Self { phy, mac: config.mac, times, senders, channels, outputs, air: None, beacon_phases })
+        let has_errors = config.stations.iter().any(|station| station.bit_error_rate > 0.0);
+        Ok(Self {
+            phy,
+            mac: config.mac,
+            times,
+            has_errors,
+            senders,
+            channels,
+            outputs: VecDeque::with_capacity(16),
+            air: None,
+            beacon_phases,
+        })
     }
 
     /// Begins with what stations do by themselves: beacons. Without it there are none.

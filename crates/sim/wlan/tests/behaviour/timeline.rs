@@ -276,6 +276,39 @@ fn fragments_follow_each_other_after_sifs() {
     assert_eq!(scene.radio.stats(StationId(1)).accesses, 1, "one access for all");
 }
 
+/// IEEE 802.11-2020, section 10.3.3: the contention window is reset for each acknowledged fragment.
+#[test]
+fn failures_of_one_fragment_do_not_widen_the_window_of_the_next() {
+    let mut config = cell(1);
+    config.mac.fragmentation_threshold = Some(400);
+    config.stations[1].bit_error_rate = 2e-4;
+    let mut resets = 0;
+    for seed in 0..40 {
+        let mut scene = Scene::new(&config, seed);
+        scene.arrive(0, 1, 0, 1_000);
+        scene.run(1_000_000);
+        let data = scene.air.iter().filter_map(|frame| match frame.kind {
+            OnAirKind::Data { fragment, .. } => Some((fragment, micros_of(frame.at), span(frame.duration))),
+            _ => None,
+        });
+        let data: Vec<_> = data.collect();
+        let (mut backoffs, mut failures, mut before) = (Backoffs::of(1, seed), 0, 0);
+        for pair in data.windows(2) {
+            let [(fragment, at, duration), (next, next_at, _)] = [pair[0], pair[1]];
+            let wait = if fragment == next {
+                failures += 1;
+                TIMEOUT + DIFS + backoffs.draw(failures.min(5)) * SLOT
+            } else {
+                (before, failures) = (before + failures, 0);
+                SIFS + ACK + SIFS
+            };
+            resets += u32::from(failures > 0 && before > 0);
+            assert_eq!(next_at, at + duration + wait, "seed {seed}, fragment {fragment}: {data:?}");
+        }
+    }
+    assert!(resets > 0, "no fragment failed behind another that had");
+}
+
 #[test]
 fn a_frame_that_is_never_answered_is_dropped_after_the_last_timeout() {
     let mut config = cell(1);
@@ -312,11 +345,21 @@ fn long_frames_have_a_limit_of_their_own() {
 }
 
 #[test]
-fn bystanders_of_a_bad_frame_wait_for_eifs_its_sender_does_not() {
-    for (eifs, space) in [(Eifs::Off, DIFS), (Eifs::AfterErrors, 364)] {
+fn who_could_not_read_a_frame_waits_for_eifs_its_sender_does_not() {
+    // Bit errors of the receiver, the sender, and who hears it by the way.
+    let cases = [
+        (Eifs::Off, [0.0, 0.5, 0.0], DIFS),
+        (Eifs::AfterErrors, [0.0, 0.5, 0.0], 364),
+        (Eifs::AfterErrors, [0.5, 0.0, 0.5], 364),
+        // Its receiver could not read it, but who hears it by the way: the medium is reserved for an ACK.
+        (Eifs::AfterErrors, [0.5, 0.0, 0.0], SIFS + ACK + DIFS),
+    ];
+    for (eifs, errors, space) in cases {
         let mut config = cell(2);
         config.mac.eifs = eifs;
-        config.stations[1].bit_error_rate = 0.5;
+        for (station, bit_error_rate) in config.stations.iter_mut().zip(errors) {
+            station.bit_error_rate = bit_error_rate;
+        }
         for seed in 0..20 {
             let mut scene = Scene::new(&config, seed);
             scene.arrive(0, 1, 0, 60);
@@ -327,7 +370,7 @@ fn bystanders_of_a_bad_frame_wait_for_eifs_its_sender_does_not() {
             let second = scene.air.iter().filter(|frame| matches!(frame.kind, OnAirKind::Data { .. })).nth(1);
             let second = second.map(|frame| (frame.from.0, micros_of(frame.at)));
             let want = if other < again { (2, other) } else { (1, again) };
-            assert_eq!(second, Some(want), "seed {seed}, {eifs:?}");
+            assert_eq!(second, Some(want), "seed {seed}, {eifs:?}, {errors:?}");
         }
     }
 }

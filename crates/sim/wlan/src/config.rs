@@ -52,6 +52,8 @@ pub struct Station {
     /// only the sender's count. They hit data, ACK, RTS and CTS, not preambles, and not a CTS to oneself. Who hears a frame
     /// by the way reads it well or not by a chance of its own, which matters only with [`Mac::eifs`].
     pub bit_error_rate: f64,
+    /// The share of its data frames to one station that are lost on the air, whatever their length.
+    pub frame_loss: f64,
     /// How loud it is at every receiver, in dBm; matters only with [`Mac::capture_db`].
     pub signal_dbm: i16,
 }
@@ -66,6 +68,7 @@ impl Station {
             queue_max: 100,
             rate: None,
             bit_error_rate: 0.0,
+            frame_loss: 0.0,
             signal_dbm: -50,
         }
     }
@@ -225,6 +228,9 @@ pub enum ConfigError {
     /// Not a share.
     #[error("station {station} has a bit error rate of {got}; it must be from 0 to below 1")]
     BitErrorRate { station: usize, got: f64 },
+    /// Not a share.
+    #[error("station {station} loses a share of {got} of its frames; it must be from 0 to below 1")]
+    FrameLoss { station: usize, got: f64 },
     /// A rate that the standard does not have.
     #[error("{what} is {rate}, which {standard} does not have")]
     Rate {
@@ -324,6 +330,9 @@ impl Config {
         }
         if !(0.0..1.0).contains(&station.bit_error_rate) {
             return Err(ConfigError::BitErrorRate { station: number, got: station.bit_error_rate });
+        }
+        if !(0.0..1.0).contains(&station.frame_loss) {
+            return Err(ConfigError::FrameLoss { station: number, got: station.frame_loss });
         }
         station.rate.map_or(Ok(()), |rate| self.check_rate("a station's data rate", rate))
     }

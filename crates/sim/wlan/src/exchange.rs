@@ -235,7 +235,11 @@ impl Wlan {
             To::Everybody | To::Beacon => sender,
         };
         let is_hit = match frame.to {
-            To::One(_) => self.is_hit(sender, receiver, frame.bytes),
+            To::One(_) => {
+                let log_good =
+                    self.senders[sender.index()].log_good + self.senders[receiver.index()].log_good;
+                self.senders[sender.index()].is_data_hit(frame.bytes, log_good)
+            }
             To::Everybody | To::Beacon => {
                 let log_good = self.senders[sender.index()].log_good;
                 self.senders[sender.index()].is_hit(frame.bytes, log_good)

@@ -99,14 +99,15 @@ impl Phy {
         }
     }
 
-    /// 802.11g at 54 Mb/s beside 802.11b stations: long slots, aCWmin of 802.11b, CTS to itself at 11 Mb/s.
+    /// 802.11g at 54 Mb/s beside 802.11b stations: long slots (18.4.4, table 18-5), and CTS to itself at the fastest basic rate
+    /// of [`Phy::b`], which all stations in reach understand (10.27.2). aCWmin stays that of 802.11g: 31 is for
+    /// stations that have no rate but those of 802.11b (18.4.4).
     #[must_use]
     pub const fn g_beside_b() -> Self {
         Self {
-            basic_rates: RateSet::of(&[Rate::Dsss1, Rate::Dsss2, Rate::Cck5_5, Rate::Cck11]),
+            basic_rates: Self::b().basic_rates,
             slot: Nanos::from_micros(20),
-            cw_min: 31,
-            protection: Protection::CtsToSelf(Rate::Cck11),
+            protection: Protection::CtsToSelf(Rate::Dsss2),
             ..Self::g()
         }
     }
@@ -242,6 +243,9 @@ mod tests {
             assert_eq!(phy.response_rate(rate), want, "{name}: answer to {rate}");
         }
         assert_eq!(Phy::g_beside_b().broadcast_rate(), Rate::Dsss1);
+        let mixed = Phy::g_beside_b();
+        assert_eq!((mixed.cw_min, mixed.cw_max, mixed.slot.0), (15, 1_023, 20_000));
+        assert_eq!(mixed.protection, Protection::CtsToSelf(Phy::b().response_rate(Rate::Cck11)));
         assert_eq!(Phy::a().broadcast_rate(), Rate::Ofdm6);
     }
 }

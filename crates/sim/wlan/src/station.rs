@@ -73,6 +73,8 @@ pub(crate) struct Sender {
     pub(crate) timeout: u64,
     /// The logarithm of the share of good bits.
     pub(crate) log_good: f64,
+    /// The share of its data frames that arrive, apart from bit errors.
+    kept: f64,
     queue: VecDeque<Entry>,
     queue_max: usize,
     head: Head,
@@ -107,6 +109,7 @@ impl Sender {
             rts_time: phy.frame_time(RTS_BYTES, response_rate).0,
             timeout: phy.response_timeout(response_rate).0,
             log_good: libm::log1p(-station.bit_error_rate),
+            kept: 1.0 - station.frame_loss,
             queue: VecDeque::new(),
             queue_max: station.queue_max,
             head: Head::default(),
@@ -307,21 +310,27 @@ impl Sender {
     /// Whether a frame of so many bytes is hit by bit errors, on a link whose share of good bits has this logarithm.
     #[inline]
     pub(crate) fn is_hit(&mut self, bytes: u32, log_good: f64) -> bool {
-        is_hit(&mut self.errors, bytes, log_good)
+        is_hit(&mut self.errors, bytes, log_good, 1.0)
+    }
+
+    /// The same of a data frame to one station, which may be lost besides.
+    #[inline]
+    pub(crate) fn is_data_hit(&mut self, bytes: u32, log_good: f64) -> bool {
+        is_hit(&mut self.errors, bytes, log_good, self.kept)
     }
 
     /// The same of a frame that is not for it.
     pub(crate) fn is_hit_by_the_way(&mut self, bytes: u32, log_good: f64) -> bool {
-        is_hit(&mut self.errors_by_the_way, bytes, log_good)
+        is_hit(&mut self.errors_by_the_way, bytes, log_good, 1.0)
     }
 }
 
 #[inline]
-fn is_hit(errors: &mut Stream, bytes: u32, log_good: f64) -> bool {
-    if log_good == 0.0 {
+fn is_hit(errors: &mut Stream, bytes: u32, log_good: f64, kept: f64) -> bool {
+    if log_good == 0.0 && kept >= 1.0 {
         return false;
     }
-    let good = libm::exp(f64::from(bytes) * 8.0 * log_good);
+    let good = libm::exp(f64::from(bytes) * 8.0 * log_good) * kept;
     #[expect(clippy::cast_precision_loss, reason = "53 bits are what a float holds")]
     let chance = (errors.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
     chance >= good

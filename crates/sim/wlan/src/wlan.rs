@@ -1,5 +1,5 @@
 use crate::channel::{Channel, Contender, NEVER};
-use crate::config::{Config, ConfigError, IdleAccess, MSDU_BYTES_MAX, Mac, StationId};
+use crate::config::{Config, ConfigError, IdleAccess, MSDU_BYTES_MAX, Mac, Station, StationId};
 use crate::output::{ChannelStats, Msdu, OnAir, Output, Stats};
 use crate::phy::Phy;
 use crate::station::Sender;
@@ -44,7 +44,7 @@ pub struct Wlan {
     pub(crate) phy: Phy,
     pub(crate) mac: Mac,
     pub(crate) times: Times,
-    /// Whether any station has bit errors.
+    /// Whether frames of any station are hit by errors.
     pub(crate) has_errors: bool,
     pub(crate) senders: Vec<Sender>,
     pub(crate) channels: Vec<Channel>,
@@ -87,7 +87,8 @@ impl Wlan {
         for channel in &mut channels {
             channel.losers.reserve(channel.contenders.len());
         }
-        let has_errors = config.stations.iter().any(|station| station.bit_error_rate > 0.0);
+        let is_bad = |station: &Station| station.bit_error_rate > 0.0 || station.frame_loss > 0.0;
+        let has_errors = config.stations.iter().any(is_bad);
         Ok(Self {
             phy,
             mac: config.mac,

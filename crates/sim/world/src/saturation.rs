@@ -115,9 +115,9 @@ fn note(outcome: &mut Outcome, counts: &[Counts], length: Nanos, packet_bytes: u
 /// What the model says, where it holds: basic access, no errors, no gaps, no beacons.
 fn predicted(settings: &SaturationSettings) -> Result<Option<Prediction>, SettingError> {
     let radio = Radio::from_settings(&settings.radio)?;
-    let RadioSettings { gap_us, beacon_ms, bit_error_rate, .. } = settings.radio;
+    let RadioSettings { gap_us, beacon_ms, bit_error_rate, frame_loss, .. } = settings.radio;
     let RadioSettings { rts_threshold, fragmentation_threshold, standard, .. } = settings.radio;
-    let is_plain = gap_us <= 0.0 && beacon_ms <= 0.0 && bit_error_rate <= 0.0;
+    let is_plain = gap_us <= 0.0 && beacon_ms <= 0.0 && bit_error_rate + frame_loss <= 0.0;
     let is_basic = rts_threshold == 0 && fragmentation_threshold == 0 && standard != Amendment::GBesideB;
     if !is_plain || !is_basic {
         return Ok(None);

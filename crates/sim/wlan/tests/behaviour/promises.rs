@@ -56,7 +56,8 @@ fn configs() -> impl Strategy<Value = Config> {
         (config.phy, config.mac) = (phy, mac);
         for (station, (queue, errors, signal_dbm)) in config.stations.iter_mut().zip(traits) {
             let bit_error_rate = [0.0, 0.0, 1e-4, 1e-3][usize::from(errors)];
-            *station = Station { queue_max: queue + 1, bit_error_rate, signal_dbm, ..*station };
+            let frame_loss = if errors == 1 { 0.3 } else { 0.0 };
+            *station = Station { queue_max: queue + 1, bit_error_rate, frame_loss, signal_dbm, ..*station };
         }
         config
     })
@@ -244,6 +245,7 @@ fn bad_configurations_are_refused_with_the_reason() {
         (with(|config| config.stations[1].cell = 1), ConfigError::NoSuchCell { station: 1, cell: 1, cells: 1 }),
         (with(|config| config.stations[2].queue_max = 0), ConfigError::NoQueue { station: 2 }),
         (with(|config| config.stations[0].bit_error_rate = 1.0), ConfigError::BitErrorRate { station: 0, got: 1.0 }),
+        (with(|config| config.stations[0].frame_loss = 1.0), ConfigError::FrameLoss { station: 0, got: 1.0 }),
         (with(|config| config.phy.cw_min = 2_000), ConfigError::ContentionWindow { min: 2_000, max: 1_023 }),
         (with(|config| config.phy.slot.0 = 0), ConfigError::Times { slot: 0, sifs: 10_000 }),
         (with(|config| config.mac.retry_limit_short = 0), ConfigError::RetryLimit { short: 0, long: 4 }),

@@ -445,7 +445,7 @@ fn ofdm_is_protected_from_older_stations() {
     let mut scene = Scene::new(&Config { phy: Phy::g_beside_b(), ..Config::new(&[1], 1) }, 1);
     scene.arrive(0, 1, 0, 60);
     scene.run(10_000);
-    let (cts, data) = (ACK, 20 + 16 + 6); // CTS at 11 Mb/s; 790 bits are 4 symbols at 54 Mb/s.
+    let (cts, data) = (192 + 56, 20 + 16 + 6); // CTS at 2 Mb/s; 790 bits are 4 symbols at 54 Mb/s.
     assert_eq!(delivered(&scene), [(1, DIFS + cts + SIFS + data)]);
     let ack = 20 + 8 + 6; // At 24 Mb/s.
     assert_eq!(span(scene.air[0].rest), SIFS + data + SIFS + ack);

@@ -144,7 +144,8 @@ fn what_does_not_fit_is_refused_by_name() {
         (tunnel().with("packet_bytes", 1_500), "packet_bytes"),
         (paper_b().with("length_s", 3_600.0).with("streams", 200), "length_s"),
         (tunnel().with("esp.sizes", "as-computed").with("esp.mode", "l2tp"), "esp.sizes"),
-        (paper_b().with("radio.rate_mbps", 12.0), "radio.standard"),
+        (paper_b().with("radio.rate_mbps", 12.0), "radio.rate_mbps"),
+        (paper_b().with("warmup_s", 10.0), "warmup_s"),
         (paper_b().with("radio.rate_mbps", 10.0), "radio.rate_mbps"),
     ];
     for (settings, want) in cases {

@@ -116,10 +116,11 @@ fn a_good_call_has_the_score_of_the_formula() {
 fn what_is_sent_arrives_or_is_lost_for_a_reason() {
     let vpn = vpn();
     #[rustfmt::skip]
-    let cases: [(&str, List, &str); 5] = [
+    let cases: [(&str, List, &str); 6] = [
         ("plain, too many calls", vec![("calls", 12.into())], "lost_ap_queue"),
         ("the laptop's queue is short", vec![("calls", 12.into()), ("radio.queue_max", 2.into())], "lost_station_queue"),
         ("the processor is too slow", [&[("calls", 8.into())][..], &vpn].concat(), "lost_backlog"),
+        ("frames are lost", vec![("calls", 2.into()), ("radio.frame_loss", 0.3.into()), ("radio.attempts_max", 2.into())], "lost_retries"),
         ("bits are wrong", vec![("calls", 2.into()), ("radio.bit_error_rate", 1e-3.into()), ("radio.attempts_max", 2.into())], "lost_retries"),
         ("the wire is thin", vec![("calls", 4.into()), ("wire.rate_mbps", 0.05.into()), ("wire.queue_max", 5.into())], "lost_wire"),
     ];
@@ -224,12 +225,21 @@ fn who_cannot_be_verified_in_time_is_closed_and_its_packets_are_dropped() {
 #[test]
 fn settings_that_do_not_fit_are_named() {
     #[rustfmt::skip]
-    let cases: [(&[(&str, Value)], &str); 5] = [
+    let cases: [(&[(&str, Value)], &str); 13] = [
         (&[("codec.interval_ms", 15.0.into())], "codec.interval_ms"),
         (&[("codec", "g711u".into()), ("codec.interval_ms", 180.0.into())], "codec.interval_ms"),
         (&[("receipts.mode", "protocol".into())], "receipts.suite"),
         (&[("radio.rate_mbps", 7.0.into())], "radio.rate_mbps"),
-        (&[("radio.rate_mbps", 54.0.into())], "radio.standard"),
+        (&[("radio.rate_mbps", 54.0.into())], "radio.rate_mbps"),
+        // Acknowledgements at 11 Mb/s and with a long preamble would take half of the capacity.
+        (&[("radio.standard", "g".into()), ("radio.rate_mbps", 54.0.into())], "radio.ack_rate_mbps"),
+        (&[("radio.fragmentation_threshold", 100.into())], "radio.fragmentation_threshold"),
+        (&[("radio.beacon_ms", 0.5.into())], "radio.beacon_ms"),
+        (&[("radio.sense_us", 20.0.into())], "radio.sense_us"),
+        (&[("radio.cw_min", 63.into()), ("radio.cw_max", 31.into())], "radio.cw_min"),
+        (&[("radio.slot_us", 1_000.0.into()), ("radio.sense_us", 1_000.0.into())], "radio.sense_us"),
+        (&[("radio.protection_mbps", 2.0.into())], "radio.protection_mbps"),
+        (&[("radio.standard", "g-beside-b".into()), ("radio.rate_mbps", 54.0.into()), ("radio.ack_rate_mbps", 0.into()), ("radio.protection_mbps", 6.0.into())], "radio.protection_mbps"),
     ];
     for (list, want) in cases {
         assert_eq!(Voice.check(&settings(list)).unwrap_err().setting(), want);

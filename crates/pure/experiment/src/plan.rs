@@ -122,7 +122,8 @@ impl Plan {
             Ok(tree) => tree,
             Err(error) => {
                 let at = error.span().map_or(0, |span| span.start);
-                let message = error.message().lines().collect::<Vec<_>>().join("; ");
+                let message = error.message().lines().collect::<Vec<_>>().join("; ")
+                    + &quotes(text, at, error.message());
                 reader.mistake(at, Problem::Syntax { message });
                 return None;
             }
@@ -296,4 +297,22 @@ fn read_on(head: &mut Table<'_>) -> Vec<Platform> {
     on.sort();
     on.dedup();
     if on.is_empty() { vec![Platform::Sim] } else { on }
+}
+
+/// What to write where a name is the beginning of another one, which TOML takes for a table within a value.
+fn quotes(text: &str, at: usize, message: &str) -> String {
+    let is_part = |c: &char| c.is_ascii_alphanumeric() || "_-.".contains(*c);
+    let name: String = text.get(at..).unwrap_or_default().chars().take_while(is_part).collect();
+    let longer = format!("{name}.");
+    let other = || text.find(&longer).map(|at| text[at..].chars().take_while(is_part).collect::<String>());
+    let dotted = if message.contains("with a dotted key") {
+        Some(name.clone()).filter(|name| name.contains('.')).or_else(other)
+    } else if message.contains("duplicate key") && !name.is_empty() {
+        other()
+    } else {
+        None
+    };
+    dotted.map_or_else(String::new, |name| {
+        format!("; `{name}` begins with the name of another setting and has to be in quotes: \"{name}\" = …")
+    })
 }

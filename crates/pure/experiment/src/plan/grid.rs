@@ -358,16 +358,32 @@ impl Layers<'_> {
         }
     }
 
-    /// Where a setting of a case was given its value.
+    /// Where a setting of a case was given its value. One that has its default does not fit others: then one of its group, as
+    /// far as the first dot.
     fn setting_offset(&self, setting: &str, case: usize) -> usize {
-        let case = &self.cases[case];
+        let group = setting.split_once('.').map(|(group, _)| format!("{group}."));
+        let related = || {
+            let case = &self.cases[case];
+            let of = |given: &Given, sweep: &Sweep| {
+                let names = given.keys().chain(sweep.iter().map(|(name, _)| &name.value));
+                names.cloned().collect::<Vec<_>>()
+            };
+            let names = of(&case.settings, &case.sweep).into_iter().chain(of(self.shared, self.sweep));
+            let group = group?;
+            names.filter(|name| name.starts_with(&group)).find_map(|name| self.given_offset(&name, case))
+        };
+        let case_at = self.cases[case].name.at;
+        self.given_offset(setting, &self.cases[case]).or_else(related).unwrap_or(case_at)
+    }
+
+    fn given_offset(&self, setting: &str, case: &RawCase) -> Option<usize> {
         let swept =
             |sweep: &Sweep| sweep.iter().find(|(name, _)| name.value == setting).map(|(name, _)| name.at);
         let set = |given: &Given| given.get(setting).map(|value| value.at);
         let quick = self.quick.and_then(|quick| set(&quick.settings).or_else(|| swept(&quick.sweep)));
         let own = || set(&case.settings).or_else(|| swept(&case.sweep));
         let shared = || set(self.shared).or_else(|| swept(self.sweep));
-        quick.or_else(own).or_else(shared).unwrap_or(case.name.at)
+        quick.or_else(own).or_else(shared)
     }
 
     /// Asks the testbed about every point.

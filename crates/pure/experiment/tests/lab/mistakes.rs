@@ -358,3 +358,32 @@ fn many_mistakes_are_told_in_one_go() {
     let text = slips.iter().fold(OF_EVERYTHING.to_owned(), |text, (from, to)| text.replacen(from, to, 1));
     insta::assert_snapshot!("many_mistakes", Plan::parse(&text, TESTBEDS).unwrap_err().to_string());
 }
+
+/// In TOML `codec.interval_ms` is a key within `codec`, which then is no value.
+#[test]
+fn a_name_that_begins_with_another_needs_quotes_and_the_mistake_says_so() {
+    let longer = "`receipts.suite` begins with the name of another setting and has to be in quotes: \"receipts.suite\" = …";
+    let plans = [
+        "[settings]\nreceipts = 1\nreceipts.suite = \"none\"",
+        "[settings]\nreceipts.suite = \"none\"\nreceipts = 1",
+        "[[case]]\nname = \"a\"\nsettings = { receipts = 1, receipts.suite = \"none\" }",
+    ];
+    for text in plans {
+        let error = Plan::parse(&small(text), TESTBEDS).unwrap_err().to_string();
+        assert!(error.contains("not TOML") && error.contains(longer), "{text}\n{error}");
+    }
+    let twice = Plan::parse(&small("[settings]\nremark = \"a\"\nremark = \"b\""), TESTBEDS).unwrap_err();
+    assert!(!twice.to_string().contains("quotes"), "{twice}");
+}
+
+/// What does not fit may have its default: then a setting of its group is shown, not the first line.
+#[test]
+fn a_setting_that_is_not_written_is_shown_at_one_of_its_group() {
+    let testbed_refuses =
+        "[settings]\nremark = \"\"\n[[case]]\nname = \"a\"\nsettings = { cpu.nat_us = 99_999.5 }";
+    let error = Plan::parse(&small(testbed_refuses), TESTBEDS).unwrap_err();
+    let [mistake] = &error.mistakes[..] else { panic!("{error}") };
+    let text = small(testbed_refuses);
+    let line = text.lines().nth(mistake.line - 1).unwrap();
+    assert!(line.contains("cpu.nat_us") && error.to_string().contains("cpu.spread"), "{error}\n{line}");
+}

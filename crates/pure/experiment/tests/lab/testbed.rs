@@ -5,6 +5,7 @@ use guestright_experiment::{
     Testbed, Value, evaluate, settings,
 };
 use guestright_units::Seed;
+use std::sync::LazyLock;
 
 /// 20 ms between packets of a call, there and back: this many calls fit if a packet takes 1 ms.
 const PACKETS_PER_CALL: f64 = 100.0;
@@ -49,10 +50,15 @@ pub(crate) fn example() -> &'static str {
     document.split_once("```toml\n").unwrap().1.split_once("```").unwrap().0
 }
 
-/// The document's second one, with maps and assumptions.
+/// The document's second one, with maps and assumptions; what it varies beside `cpu.nat_us` is called otherwise here.
 pub(crate) fn where_example() -> &'static str {
-    let document = include_str!("../../../../../docs/adding-an-experiment.md");
-    document.split("```toml\n").nth(2).unwrap().split_once("```").unwrap().0
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        let document = include_str!("../../../../../docs/adding-an-experiment.md");
+        let text = document.split("```toml\n").nth(2).unwrap().split_once("```").unwrap().0;
+        let text = text.replace("cpu.speed = [0.5, 1.0, 2.0]", "cpu.spread = [0.0, 0.1, 0.5]");
+        text.replace("cpu.speed = 1.0", "cpu.spread = 0.1").replace("cpu.speed", "cpu.spread")
+    });
+    &TEXT
 }
 
 pub(crate) fn plan(text: &str) -> Plan {
@@ -108,6 +114,9 @@ impl Testbed for Formula {
         let settings = FormulaSettings::read(settings)?;
         if settings.calls > 8 && settings.verify_ms > 100.0 {
             return Err(SettingError::unfit("calls", "with ecdsa-160 at most 8 calls are possible"));
+        }
+        if settings.cpu.nat_us.to_bits() == 99_999.5_f64.to_bits() {
+            return Err(SettingError::unfit("cpu.spread", "it does not spread"));
         }
         Ok(())
     }

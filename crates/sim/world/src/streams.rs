@@ -42,6 +42,8 @@ settings! {
         interval_ms: f64 = float("interval_ms", "ms", 20.0, (1.0, 1_000.0)),
         /// How long the generator sends.
         length_s: f64 = float("length_s", "s", 10.0, (0.1, 3_600.0)),
+        /// What is sent before this is not measured.
+        warmup_s: f64 = float("warmup_s", "s", 0.0, (0.0, 3_600.0)),
         /// Streams start at random within the interval, or evenly spread over it.
         phases: Phases = choice("phases", "random", PHASES),
         /// What the mobile station takes for each packet; adds no queue.
@@ -108,6 +110,11 @@ fn config(settings: &StreamsSettings, chance: &Chance) -> Result<Config, Setting
     }
     let interval = nanos(settings.interval_ms * 1e6);
     let length = nanos(settings.length_s * 1e9);
+    let warmup = nanos(settings.warmup_s * 1e9);
+    if warmup >= length {
+        let reason = "nothing is left to be measured; make it shorter than `length_s`";
+        return Err(SettingError::unfit("warmup_s", reason));
+    }
     let rounds = length.0 / interval.0;
     let packets = settings.streams * rounds;
     if packets > PACKETS_MAX {
@@ -126,6 +133,7 @@ fn config(settings: &StreamsSettings, chance: &Chance) -> Result<Config, Setting
         wire_bytes,
         interval,
         rounds: u32::try_from(rounds).expect("there are at most as many as packets"),
+        warmup,
         length,
         into_host: generator,
         host: machine(settings.host_delay_us, settings.host_crypto_us, settings.host_crypto_byte_us),

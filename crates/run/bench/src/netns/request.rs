@@ -123,11 +123,15 @@ fn refuse_switches(settings: &Settings) -> Result<(), SettingError> {
             "real sockets do not have the quirks of ns-2; leave it at corrected",
         ));
     }
-    for switch in ["headers", "syn", "idle_timer", "senders", "tick", "vegas_unsent", "send_buffer"] {
+    for switch in ["headers", "syn", "idle_timer", "senders", "westwood_divisor", "tick", "vegas_unsent", "send_buffer"] {
         let name = format!("switch.{switch}");
         if settings.text(&name)? == "on" {
             return Err(SettingError::unfit(&name, "real sockets cannot do as ns-2 does; take it away"));
         }
+    }
+    if settings.float("access.delay_spread_ms")? > 0.0 {
+        let reason = "the emulated links of hosts are alike; take it away";
+        return Err(SettingError::unfit("access.delay_spread_ms", reason));
     }
     let every = every(settings)?;
     if every > 2.0 {

@@ -45,6 +45,8 @@ pub struct Access {
     pub rate: u64,
     /// Propagation delay.
     pub delay: Nanos,
+    /// The links of each flow have up to so much more delay, the same for all four: another one for each flow, at random.
+    pub spread: Nanos,
     /// Packets before it, the one being sent among them; `None`: no limit.
     pub buffer: Option<u32>,
 }
@@ -73,7 +75,7 @@ impl PathConfig {
         Self {
             first: bottleneck,
             second: bottleneck,
-            access: Access { rate: 10_000_000, delay: Nanos::from_millis(5), buffer: None },
+            access: Access { rate: 10_000_000, delay: Nanos::from_millis(5), spread: Nanos(0), buffer: None },
             errors: Errors::Bernoulli { per_million: 10_000 },
             reverse_errors: Errors::Bernoulli { per_million: 10_000 },
             ecn: false,

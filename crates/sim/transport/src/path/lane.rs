@@ -6,6 +6,7 @@ use crate::error::SettingsError;
 use crate::errors::{ErrorModel, Errors};
 use crate::link_number::LinkNumber;
 use guestright_engine::{Instant, Nanos, Streams};
+use rand::RngExt;
 use std::collections::VecDeque;
 
 /// The four directions of a flow's links of hosts.
@@ -44,6 +45,7 @@ pub(super) enum Loss<'a> {
 pub(super) struct Lanes {
     clock: LineClock,
     delay: Nanos,
+    spread: Nanos,
     errors: [Errors; 2],
     streams: Streams,
     lanes: Vec<Lane>,
@@ -59,6 +61,8 @@ pub(super) struct Lanes {
 struct Lane {
     /// When each transmitter is free.
     free_at: [u64; 4],
+    /// Propagation, in nanoseconds.
+    delay: u64,
     /// Packets until the next one that is lost, or until that has to be found out: there and back.
     until_loss: [u32; 2],
     /// Whether that packet is lost.
@@ -88,6 +92,7 @@ impl Lanes {
         Ok(Self {
             clock: LineClock::new(access.rate),
             delay: access.delay,
+            spread: access.spread,
             errors,
             streams: streams.clone(),
             lanes: Vec::new(),
@@ -108,7 +113,12 @@ impl Lanes {
             Loss::Own(errors) => errors,
             Loss::Never => &[Errors::None, Errors::None],
         };
-        let mut lane = Lane { free_at: [0; 4], until_loss: [u32::MAX; 2], loses: [false; 2] };
+        let more = match self.spread.0 {
+            0 => 0,
+            spread => self.streams.stream("access delay", flow.into()).random_range(0..=spread),
+        };
+        let delay = self.delay.0 + more;
+        let mut lane = Lane { free_at: [0; 4], delay, until_loss: [u32::MAX; 2], loses: [false; 2] };
         for (way, errors) in errors.iter().enumerate() {
             let number = NUMBER_FIRST + 2 * flow + u32::from(way == 1);
             let mut model = None;
@@ -142,6 +152,7 @@ impl Lanes {
         let lane = &mut self.lanes[flow as usize];
         let leaves = lane.free_at[index].max(now.0) + self.clock.of(u32::from(bytes));
         lane.free_at[index] = leaves;
+        let arrives = Instant(leaves + lane.delay);
         if let Some((_, queues)) = &mut self.queues {
             queues[flow as usize * 4 + index].push_back(leaves);
         }
@@ -157,7 +168,7 @@ impl Lanes {
                 }
             }
         }
-        Passage::Arrives(Instant(leaves) + self.delay)
+        Passage::Arrives(arrives)
     }
 
     /// The packet for which this was found out before; then it is found out for those that follow.

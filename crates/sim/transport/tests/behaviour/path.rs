@@ -105,6 +105,27 @@ fn an_empty_path_takes_the_sum_of_its_parts() {
     }
 }
 
+/// Each call has its own delay, both at the source and at the sink, and keeps it.
+#[test]
+fn hosts_may_be_at_different_distances() {
+    let mut config = quiet();
+    config.access.spread = Nanos::from_millis(40);
+    let mut path = Path::watched(config, &streams(1), DeliveredPackets::default()).unwrap();
+    for flow in 0..20 {
+        // Far apart, so that no packet waits for another.
+        let arrivals = [0, 1].map(|round| Instant((round * 20 + u64::from(flow)) * 100 * MS));
+        path.add_call(call(flow, Over::Udp, arrivals.to_vec())).unwrap();
+    }
+    path.run(Instant(10 * SECOND));
+    let mut more = vec![Vec::new(); 20];
+    for packet in &path.watch().0 {
+        more[packet.flow as usize].push(packet.at.since(packet.made).0 - 31_920_000);
+    }
+    assert!(more.iter().all(|more| more.len() == 2 && more[0] == more[1] && more[0] <= 80 * MS), "{more:?}");
+    let (least, most) = (more.iter().min().unwrap()[0], more.iter().max().unwrap()[0]);
+    assert!(least < 20 * MS && most > 60 * MS, "{more:?}");
+}
+
 /// An acknowledgement of 40 bytes takes 0.032 + 0.16 + 0.16 + 0.032 ms on its way back, and 30 ms.
 #[test]
 fn an_acknowledgement_takes_the_same_way_back() {

@@ -38,16 +38,15 @@ pub(super) const METRICS: [MetricInfo; 22] = [
         "RFC 3550's running estimate J at the end, mean over streams.",
     ),
     MetricInfo::new(
-        "interarrival_deviation_ms",
+        "interarrival_deviation_by_stream_ms",
         "ms",
-        "Jitter as variation of inter-arrival time: mean |gap − interval| over received packets; a lost packet counts \
-         as a gap.",
+        "Jitter as variation of inter-arrival time: mean |gap − interval| over the received packets of each stream, and then \
+         over streams; a lost packet counts as a gap.",
     ),
     MetricInfo::new(
-        "interarrival_deviation_all_ms",
+        "interarrival_deviation_by_packet_ms",
         "ms",
-        "The same over the gaps of all streams alike, so that a stream counts by what of it arrives; the one before is the \
-         mean over streams.",
+        "The same over the gaps of all streams alike, so that a stream counts by what of it arrives.",
     ),
     MetricInfo::new("worst_loss", "", "The loss of the stream that lost most."),
     MetricInfo::new("queue_drops", "", "Packets that the station's full queue refused."),
@@ -79,6 +78,8 @@ pub(super) struct Measured {
     late: Mean,
     half: (u64, u64),
     interval: Nanos,
+    /// What is sent before this does not count.
+    warmup: Nanos,
     length: Nanos,
     first_drop: Option<Instant>,
 }
@@ -112,14 +113,15 @@ impl Mean {
 }
 
 impl Measured {
-    /// For so many streams with a packet every `interval`, over `length`.
-    pub(super) fn new(streams: usize, interval: Nanos, length: Nanos) -> Self {
+    /// For so many streams with a packet every `interval`, from `warmup` to `length` after the start.
+    pub(super) fn new(streams: usize, interval: Nanos, warmup: Nanos, length: Nanos) -> Self {
         Self {
             streams: vec![Stream::default(); streams],
             latencies_ns: Vec::new(),
             late: Mean::default(),
             half: (0, 0),
             interval,
+            warmup,
             length,
             first_drop: None,
         }
@@ -127,6 +129,9 @@ impl Measured {
 
     /// A packet was sent.
     pub(super) fn sent(&mut self, stream: usize, at: Instant) {
+        if at.0 < self.warmup.0 {
+            return;
+        }
         self.streams[stream].sent += 1;
         self.half.0 += u64::from(self.is_second_half(at));
     }
@@ -138,9 +143,12 @@ impl Measured {
 
     /// The packet `sequence` of a stream, sent at `sent`, is back.
     pub(super) fn delivered(&mut self, stream: usize, sequence: u32, sent: Instant, now: Instant) {
+        if sent.0 < self.warmup.0 {
+            return;
+        }
         let latency = now.since(sent);
         self.latencies_ns.push(latency.0);
-        if sent.0 >= self.length.0 / 10 * 9 {
+        if sent.0 >= self.warmup.0 + (self.length.0 - self.warmup.0) / 10 * 9 {
             self.late.add(latency);
         }
         self.half.1 += u64::from(self.is_second_half(sent));
@@ -159,7 +167,7 @@ impl Measured {
     }
 
     fn is_second_half(&self, sent: Instant) -> bool {
-        sent.0 >= self.length.0 / 2
+        sent.0 >= self.warmup.0 + (self.length.0 - self.warmup.0) / 2
     }
 
     /// The figures, of packets that have `packet_bytes` at the generator.
@@ -167,7 +175,7 @@ impl Measured {
     pub(super) fn note(mut self, packet_bytes: u32, outcome: &mut Outcome) {
         let sent: u64 = self.streams.iter().map(|stream| stream.sent).sum();
         let delivered: u64 = self.streams.iter().map(|stream| stream.delivered).sum();
-        let length_s = self.length.as_seconds();
+        let length_s = Nanos(self.length.0 - self.warmup.0).as_seconds();
         let delivered_pps = delivered as f64 / length_s;
         let share = |lost: u64, of: u64| (of > 0).then(|| lost as f64 / of as f64);
         outcome.set("loss", share(sent - delivered, sent));
@@ -204,13 +212,13 @@ impl Measured {
         outcome.set("delay_variation_ms", mean(jitters().filter_map(|jitter| jitter.mean_abs_d_ms)));
         outcome.set("jitter_rfc3550_ms", mean(jitters().filter_map(|jitter| jitter.rfc3550_ms)));
         let deviations = self.streams.iter().filter_map(|stream| stream.deviation.millis());
-        outcome.set("interarrival_deviation_ms", mean(deviations));
+        outcome.set("interarrival_deviation_by_stream_ms", mean(deviations));
         let mut all = Mean::default();
         for stream in &self.streams {
             all.sum_ns += stream.deviation.sum_ns;
             all.count += stream.deviation.count;
         }
-        outcome.set("interarrival_deviation_all_ms", all.millis());
+        outcome.set("interarrival_deviation_by_packet_ms", all.millis());
     }
 }
 
@@ -225,7 +233,7 @@ mod tests {
     /// One stream of a packet every 20 ms; `None` is a loss.
     fn measure(latencies_ms: &[Option<u64>]) -> Outcome {
         let length = Nanos::from_millis(20 * latencies_ms.len() as u64);
-        let mut measured = Measured::new(1, Nanos::from_millis(20), length);
+        let mut measured = Measured::new(1, Nanos::from_millis(20), Nanos(0), length);
         for (sequence, latency) in (0_u32..).zip(latencies_ms) {
             let sent = at(20 * u64::from(sequence));
             measured.sent(0, sent);
@@ -239,6 +247,24 @@ mod tests {
         outcome
     }
 
+    /// Of five packets the first two, one of them lost, are of the warm-up.
+    #[test]
+    fn what_is_sent_in_the_warm_up_does_not_count() {
+        let (interval, length) = (Nanos::from_millis(20), Nanos::from_millis(100));
+        let mut measured = Measured::new(1, interval, Nanos::from_millis(40), length);
+        for (sequence, latency) in [(0, 90), (2, 1), (3, 1), (4, 4)] {
+            let sent = at(20 * u64::from(sequence));
+            measured.sent(0, sent);
+            measured.delivered(0, sequence, sent, sent + Nanos::from_millis(latency));
+        }
+        measured.sent(0, at(20));
+        measured.lost(at(20));
+        let mut outcome = Outcome::default();
+        measured.note(60, &mut outcome);
+        let want = [("loss", 0.0), ("latency_ms", 2.0), ("latency_max_ms", 4.0), ("sent_pps", 50.0)];
+        want.into_iter().for_each(|(metric, want)| close(&outcome, metric, want));
+    }
+
     fn close(outcome: &Outcome, metric: &str, want: f64) {
         let got = outcome.metrics[metric].expect(metric);
         assert!((got - want).abs() < 1e-9, "{metric}: {got}, not {want}");
@@ -247,7 +273,9 @@ mod tests {
     #[test]
     fn a_steady_stream_has_no_jitter_and_loses_nothing() {
         let outcome = measure(&[Some(3); 50]);
-        for metric in ["loss", "delay_variation_ms", "jitter_rfc3550_ms", "interarrival_deviation_ms"] {
+        for metric in
+            ["loss", "delay_variation_ms", "jitter_rfc3550_ms", "interarrival_deviation_by_stream_ms"]
+        {
             close(&outcome, metric, 0.0);
         }
         close(&outcome, "latency_ms", 3.0);
@@ -260,7 +288,7 @@ mod tests {
     #[test]
     fn an_interval_of_half_milliseconds_has_no_jitter_either() {
         let interval = Nanos(2_500_000);
-        let mut measured = Measured::new(1, interval, Nanos(interval.0 * 100));
+        let mut measured = Measured::new(1, interval, Nanos(0), Nanos(interval.0 * 100));
         for sequence in 0..100_u32 {
             let sent = Instant::START + Nanos(interval.0 * u64::from(sequence));
             measured.sent(0, sent);
@@ -268,7 +296,7 @@ mod tests {
         }
         let mut outcome = Outcome::default();
         measured.note(60, &mut outcome);
-        for metric in ["delay_variation_ms", "jitter_rfc3550_ms", "interarrival_deviation_ms"] {
+        for metric in ["delay_variation_ms", "jitter_rfc3550_ms", "interarrival_deviation_by_stream_ms"] {
             close(&outcome, metric, 0.0);
         }
         close(&outcome, "delivered_pps", 400.0);
@@ -280,7 +308,7 @@ mod tests {
         let outcome = measure(&[Some(1), Some(1), None, Some(1), Some(1)]);
         close(&outcome, "delay_variation_ms", 0.0);
         close(&outcome, "jitter_rfc3550_ms", 0.0);
-        close(&outcome, "interarrival_deviation_ms", 20.0 / 3.0);
+        close(&outcome, "interarrival_deviation_by_stream_ms", 20.0 / 3.0);
         close(&outcome, "loss", 0.2);
         close(&outcome, "first_drop_s", 0.04);
         // The second half is what was sent at 50 ms and later.
@@ -292,13 +320,13 @@ mod tests {
         // Delays 1, 5, 2: D is 4 and 3.
         let outcome = measure(&[Some(1), Some(5), Some(2)]);
         close(&outcome, "delay_variation_ms", 3.5);
-        close(&outcome, "interarrival_deviation_ms", 3.5);
+        close(&outcome, "interarrival_deviation_by_stream_ms", 3.5);
         close(&outcome, "jitter_rfc3550_ms", 4.0 / 16.0 + (3.0 - 4.0 / 16.0) / 16.0);
     }
 
     #[test]
     fn a_stream_that_hardly_arrives_counts_as_a_stream_or_by_its_packets() {
-        let mut measured = Measured::new(2, Nanos::from_millis(20), Nanos::from_millis(200));
+        let mut measured = Measured::new(2, Nanos::from_millis(20), Nanos(0), Nanos::from_millis(200));
         for sequence in 0..10_u32 {
             let sent = at(20 * u64::from(sequence));
             measured.sent(0, sent);
@@ -311,8 +339,8 @@ mod tests {
         let mut outcome = Outcome::default();
         measured.note(60, &mut outcome);
         // One stream without deviation in nine gaps, one with 160 ms in its only gap.
-        close(&outcome, "interarrival_deviation_ms", 80.0);
-        close(&outcome, "interarrival_deviation_all_ms", 16.0);
+        close(&outcome, "interarrival_deviation_by_stream_ms", 80.0);
+        close(&outcome, "interarrival_deviation_by_packet_ms", 16.0);
         close(&outcome, "worst_loss", 0.8);
     }
 
@@ -332,9 +360,13 @@ mod tests {
     #[test]
     fn nothing_sent_is_nothing_measured() {
         let outcome = measure(&[]);
-        for metric in
-            ["loss", "latency_ms", "latency_p99_ms", "delay_variation_ms", "interarrival_deviation_ms"]
-        {
+        for metric in [
+            "loss",
+            "latency_ms",
+            "latency_p99_ms",
+            "delay_variation_ms",
+            "interarrival_deviation_by_stream_ms",
+        ] {
             assert_eq!(outcome.metrics[metric], None, "{metric}");
         }
     }

@@ -16,6 +16,7 @@ pub(super) struct Config {
     pub(super) interval: Nanos,
     /// Packets of each stream.
     pub(super) rounds: u32,
+    pub(super) warmup: Nanos,
     pub(super) length: Nanos,
     pub(super) into_host: Wire,
     pub(super) host: Machine,
@@ -61,7 +62,7 @@ impl Network {
         let layout = config.radio.layout(1, false, 1);
         let cell = &layout.cells()[0];
         let (access_point, station) = (cell.access_point, cell.laptops[0]);
-        let measured = Measured::new(config.streams.len(), config.interval, config.length);
+        let measured = Measured::new(config.streams.len(), config.interval, config.warmup, config.length);
         Ok(Self {
             wlan: layout.wlan(chance)?,
             config,

@@ -233,13 +233,12 @@ impl Carriers {
                 ..VegasSettings::ns2(segment, window.max(2))
             })
             .map(AnyController::Vegas),
-            Stream::Westwood if ns2 => {
-                let tick = self.switches.tick.then_some(TICK);
-                Westwood::new(WestwoodSettings { tick, ..WestwoodSettings::ns2(reno) })
-                    .map(AnyController::Westwood)
-            }
             Stream::Westwood => {
-                Westwood::new(WestwoodSettings::algorithm_1(reno)).map(AnyController::Westwood)
+                let tick = (ns2 && self.switches.tick).then_some(TICK);
+                let divide_on_timeout = settings.switch_westwood_divisor.unwrap_or(ns2);
+                let westwood =
+                    WestwoodSettings { tick, divide_on_timeout, ..WestwoodSettings::algorithm_1(reno) };
+                Westwood::new(westwood).map(AnyController::Westwood)
             }
             Stream::WestwoodPlus => Westwood::new(WestwoodSettings::plus(reno)).map(AnyController::Westwood),
             Stream::Real => Real::new(RealSettings {

@@ -124,12 +124,13 @@ fn path(settings: &TransportsSettings) -> Result<PathConfig, SettingError> {
         access: Access {
             rate: millionfold(settings.access_rate_mbps),
             delay: nanos(settings.access_delay_ms * 1e6),
+            spread: nanos(settings.access_delay_spread_ms * 1e6),
             buffer: None,
         },
         errors,
         reverse_errors,
         ecn,
-        jitter: PathConfig::JITTER,
+        jitter: Nanos(settings.tie_jitter_ns.into()),
     })
 }
 

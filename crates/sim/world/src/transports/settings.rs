@@ -208,6 +208,8 @@ settings! {
         access_rate_mbps: f64 = float("access.rate_mbps", "Mb/s", 10.0, (0.01, 100_000.0)),
         /// Propagation delay of every other link.
         access_delay_ms: f64 = float("access.delay_ms", "ms", 5.0, (0.0, 10_000.0)),
+        /// By up to how much the links of each flow have more delay, another one for each flow.
+        access_delay_spread_ms: f64 = float("access.delay_spread_ms", "ms", 0.0, (0.0, 10_000.0)),
         /// What R1 and R2 do with what waits.
         queue: QueueKind = choice("queue", "droptail", QUEUES),
         /// Whether queues mark, and ends heed marks (RFC 3168); not with `droptail`.
@@ -220,6 +222,8 @@ settings! {
         errors_burst: f64 = float("errors.burst", "packets", 3.0, (1.0, 1_000.0)),
         /// Whether acknowledgements are lost there too.
         errors_reverse: bool = bool("errors.reverse", true),
+        /// By up to how much each packet is late at its first queue, so that chance breaks ties; 0 favours somebody.
+        tie_jitter_ns: u32 = integer("tie_jitter_ns", "ns", 8, (0, 1_000_000)),
         /// The paper's threshold between two arrivals, 100 to 400 ms; and the deadline after speaking.
         threshold_ms: f64 = float("threshold_ms", "ms", 300.0, (1.0, 10_000.0)),
         /// Which index of real-time performance is `index`; profile: sent with ns2-2006, deadline with corrected.
@@ -267,6 +271,9 @@ settings! {
         /// On: recovery, timeouts, growth of windows, AIMD's slow start and Westwood's module as in ns-2; off: as
         /// in the RFCs and papers. Vegas has ns-2's recovery in both.
         switch_senders: Option<bool> = choice("switch.senders", "profile", SWITCH),
+        /// On: after a timeout Westwood's threshold is divided by 1 to 4, as in the ns-2 module of 2002; off: not, as in
+        /// the paper's Algorithm 1. Profile: as `switch.senders`. Which of them the paper had is a reading.
+        switch_westwood_divisor: Option<bool> = choice("switch.westwood_divisor", "profile", SWITCH),
         /// On: as ns-2, round-trip times are counted in ticks of 10 ms.
         switch_tick: Option<bool> = choice("switch.tick", "profile", SWITCH),
         /// On: as ns-2's Vegas, segments that were never sent count as expired.

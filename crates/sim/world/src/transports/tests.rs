@@ -156,6 +156,7 @@ fn every_switch_does_something() {
         ("switch.idle_timer", "newreno"),
         ("switch.senders", "newreno"),
         ("switch.senders", "westwood"),
+        ("switch.westwood_divisor", "westwood"),
         ("switch.tick", "newreno"),
         ("switch.vegas_unsent", "vegas"),
         ("switch.send_buffer", "newreno"),

@@ -93,7 +93,7 @@ fn saturated_packets_wait_as_long_as_published_and_vary_as_published_in_one_mean
         assert!((got / ms - 1.0).abs() < 0.03, "{case}: {got} ms, not {ms}");
     }
     let jitter = outcomes(&plan(JITTER), "g711-esp", 30, 3);
-    let gaps = mean(&jitter, "interarrival_deviation_ms");
+    let gaps = mean(&jitter, "interarrival_deviation_by_stream_ms");
     assert!((gaps / 14.55 - 1.0).abs() < 0.1, "{gaps}");
     assert!(mean(&jitter, "delay_variation_ms") < 2.0);
 }

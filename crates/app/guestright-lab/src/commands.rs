@@ -6,6 +6,8 @@ mod check;
 mod compare;
 mod files;
 mod list;
+mod merge;
+mod missing;
 mod netns_worker;
 mod overhead;
 mod plans;
@@ -25,6 +27,8 @@ pub(crate) enum Command {
     List(list::List),
     Check(check::Check),
     Run(run::Run),
+    Missing(missing::Missing),
+    Merge(merge::Merge),
     Report(report::Report),
     Compare(compare::Compare),
     Advise(advise::Advise),
@@ -46,6 +50,8 @@ impl Command {
             Self::List(command) => command.run(out),
             Self::Check(command) => command.run(out),
             Self::Run(command) => command.run(out),
+            Self::Missing(command) => command.run(out),
+            Self::Merge(command) => command.run(out),
             Self::Report(command) => command.run(out),
             Self::Compare(command) => command.run(out),
             Self::Advise(command) => command.run(out),

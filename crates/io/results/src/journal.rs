@@ -48,6 +48,18 @@ impl Journal {
         Ok((journal, kept))
     }
 
+    /// Says what is in a journal that another program may be writing to; nothing if there is none.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses, and when it is too large.
+    pub fn look(path: &Path) -> Result<Kept, ResultsError> {
+        if !path.exists() {
+            return Ok(Kept::default());
+        }
+        Ok(split(&file::read(path, Self::BYTES_MAX)?).0)
+    }
+
     fn read(&mut self) -> Result<Kept, ResultsError> {
         let mut bytes = Vec::new();
         let read = (&self.file).take(Self::BYTES_MAX + 1).read_to_end(&mut bytes);
@@ -56,21 +68,9 @@ impl Journal {
         if got > Self::BYTES_MAX {
             return Err(ResultsError::TooLarge { path: self.path.clone(), got, max: Self::BYTES_MAX });
         }
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-        // A disk that lost its power may have left anything: what is no text ends the journal.
-        let text = match std::str::from_utf8(&bytes[..whole]) {
-            Ok(text) => text,
-            Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
-        };
-        let mut end = 0;
-        let lines = text.split_inclusive('\n').filter_map(|line| {
-            end += line.len() as u64;
-            line.strip_suffix('\n').map(|line| (line.to_owned(), end))
-        });
-        let (mut lines, ends): (Vec<String>, Vec<u64>) = lines.unzip();
-        let head = (!lines.is_empty()).then(|| lines.remove(0));
+        let (kept, ends) = split(&bytes);
         self.ends = ends;
-        Ok(Kept { head, lines })
+        Ok(kept)
     }
 
     /// Throws away what is in it and begins with this first line.
@@ -121,6 +121,24 @@ impl Journal {
     }
 }
 
+/// The whole lines of a journal, and where each of them ends.
+fn split(bytes: &[u8]) -> (Kept, Vec<u64>) {
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    // A disk that lost its power may have left anything: what is no text ends the journal.
+    let text = match std::str::from_utf8(&bytes[..whole]) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
+    };
+    let mut end = 0;
+    let lines = text.split_inclusive('\n').filter_map(|line| {
+        end += line.len() as u64;
+        line.strip_suffix('\n').map(|line| (line.to_owned(), end))
+    });
+    let (mut lines, ends): (Vec<String>, Vec<u64>) = lines.unzip();
+    let head = (!lines.is_empty()).then(|| lines.remove(0));
+    (Kept { head, lines }, ends)
+}
+
 fn one_line(line: &str) -> String {
     line.replace(['\n', '\r'], " ")
 }
@@ -144,7 +162,7 @@ mod tests {
     fn what_was_added_is_there_when_it_is_opened_again() {
         let (_folder, path) = temp_path();
         let (mut journal, empty) = Journal::open(&path).unwrap();
-        assert_eq!(empty, Kept::default());
+        assert_eq!((empty, Journal::look(&path).unwrap()), (Kept::default(), Kept::default()));
         journal.begin("head").unwrap();
         journal.add("one").unwrap();
         journal.add("two\nlines").unwrap();

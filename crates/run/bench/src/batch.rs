@@ -14,11 +14,13 @@ use crate::numbers::{counted, scaled};
 use crate::plan_files::Source;
 use crate::pool::{self, Done};
 use crate::record::{HostRecord, PlanRecord, Program, Record};
+use crate::shards::{Shard, ShardRecord};
 use crate::table::hexadecimal;
 use guestright_clock::Clock;
 use guestright_error::RunError;
 use guestright_experiment::{Outcome, Plan, Platform, Results, Row, Run, SettingError, evaluate};
 use guestright_results::file;
+use guestright_units::UnixSeconds;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -47,6 +49,8 @@ pub struct Settings {
     /// How many runs are simulated at the same time; as many as there are cores, if not given.
     pub threads: Option<usize>,
     pub earlier: Earlier,
+    /// The part of the runs that [`Settings::run_shard`] makes.
+    pub shard: Option<Shard>,
     /// What was typed, for the record.
     pub command: String,
     /// Who runs them, for the record.
@@ -193,12 +197,7 @@ impl Settings {
         inbox: Inbox,
         on_event: OnEvent<'_>,
     ) -> Result<Vec<Finished>, BatchError> {
-        file::make_folder(&self.out).map_err(RunError::config)?;
-        let host = HostRecord::this();
-        let threads = self.threads.unwrap_or(host.cores);
-        let mut batch = Batch { settings: self, host, threads, inbox, on_event };
-        let tasks = batch.tasks(plans)?;
-        batch.check_resume(&tasks)?;
+        let (mut batch, tasks) = self.begin(plans, inbox, on_event)?;
         let (mut finished, mut journals) = (Vec::new(), Vec::new());
         for task in tasks {
             let (done, journal) = batch.run_plan(task)?;
@@ -211,11 +210,91 @@ impl Settings {
         journals.into_iter().try_for_each(KeptRows::finish)?;
         Ok(finished)
     }
+
+    /// Runs the [`Settings::shard`] of plans of [`Settings::select`]: its rows are kept, and [`crate::shards::merge`] makes
+    /// results of all shards.
+    ///
+    /// # Errors
+    /// As [`Settings::run`]; or a plan is not to be simulated.
+    pub fn run_shard(
+        &self,
+        plans: Vec<(Source, Plan)>,
+        inbox: Inbox,
+        on_event: OnEvent<'_>,
+    ) -> Result<(), BatchError> {
+        let shard = self.shard.unwrap_or(Shard { number: 1, of: 1 });
+        let (mut batch, tasks) = self.begin(plans, inbox, on_event)?;
+        if let Some(task) = tasks.iter().find(|task| task.platform != Platform::Sim) {
+            return Err(BatchError::ShardOf {
+                plan: task.source.name.clone(),
+                platform: task.platform.name(),
+            });
+        }
+        // All of them before the first run: what is missing is known from them.
+        for Task { source, plan, .. } in &tasks {
+            let folder = self.out.join(folder::folder_name(plan.name(), Platform::Sim));
+            ShardRecord::new(shard, source, plan, &self.program).write(&folder)?;
+        }
+        for task in tasks {
+            let Made { name, runs, .. } = batch.make_plan(task)?;
+            batch.say(format!("{name}: shard {shard} is made, {}", counted(runs, "run")))?;
+        }
+        batch.check_stopped()
+    }
+
+    fn begin<'a>(
+        &'a self,
+        plans: Vec<(Source, Plan)>,
+        inbox: Inbox,
+        on_event: OnEvent<'a>,
+    ) -> Result<(Batch<'a>, Vec<Task>), BatchError> {
+        file::make_folder(&self.out).map_err(RunError::config)?;
+        let host = HostRecord::this();
+        let threads = self.threads.unwrap_or(host.cores);
+        let batch = Batch { settings: self, host, threads, inbox, on_event };
+        let tasks = batch.tasks(plans)?;
+        batch.check_resume(&tasks)?;
+        Ok((batch, tasks))
+    }
+
+    /// How many runs of a plan are to be there in the end.
+    fn count(&self, plan: &Plan) -> usize {
+        self.shard.map_or(plan.run_count(), |shard| shard.count(plan.run_count()))
+    }
+
+    /// How many of them are not yet.
+    fn missing(&self, plan: &Plan, results: &Results) -> usize {
+        let is_mine = |index: &usize| self.shard.is_none_or(|shard| shard.has(*index));
+        (0..plan.run_count()).filter(is_mine).filter(|index| results.get(*index).is_none()).count()
+    }
+}
+
+/// A plan whose runs are made.
+struct Made {
+    source: Source,
+    plan: Plan,
+    platform: Platform,
+    name: String,
+    kept: KeptRows,
+    results: Results,
+    /// How many runs there are, and how many of them were made now.
+    runs: usize,
+    made: usize,
+    clock: Clock,
+    started: UnixSeconds,
+    pace: Pace,
+    seconds: f64,
+    accuracy: Option<String>,
 }
 
 impl Batch<'_> {
     fn program_id(&self) -> ProgramId<'_> {
         ProgramId { version: &self.settings.program.version, sha256: &self.settings.program.sha256 }
+    }
+
+    /// The name of the file of finished runs.
+    fn journal(&self) -> String {
+        self.settings.shard.map_or_else(|| JOURNAL.to_owned(), Shard::journal)
     }
 
     fn say(&mut self, sentence: String) -> Result<(), RunError> {
@@ -232,7 +311,9 @@ impl Batch<'_> {
             })
             .collect();
         for (_, plan, platform) in &plans {
-            self.check_replaced(plan, *platform)?;
+            if self.settings.shard.is_none() {
+                self.check_replaced(plan, *platform)?;
+            }
             match platform {
                 Platform::Netns => netns::check_plan(plan)?,
                 Platform::Sim | Platform::Real => cost::check_platform(plan, *platform)?,
@@ -242,7 +323,8 @@ impl Batch<'_> {
         // all is well.
         let of = plans.len();
         let tasks = plans.into_iter().zip(1..).map(|((source, plan, platform), number)| {
-            let path = self.settings.out.join(folder::folder_name(plan.name(), platform)).join(JOURNAL);
+            let path =
+                self.settings.out.join(folder::folder_name(plan.name(), platform)).join(self.journal());
             let is_fresh = self.settings.earlier == Earlier::Replaced;
             let looked = KeptRows::look(&path, &plan, self.program_id(), is_fresh)?;
             Ok(Task { source, plan, platform, looked, position: (number, of) })
@@ -291,34 +373,18 @@ impl Batch<'_> {
     }
 
     fn run_plan(&mut self, task: Task) -> Result<(Finished, KeptRows), BatchError> {
-        let mut clock = Clock::start();
-        let started = clock.now().unix_seconds();
-        self.announce(&task)?;
-        let Task { source, plan, platform, looked, position: (number, of) } = task;
-        let (mut kept, mut results) = looked.begin()?;
-        let (all, missing) = (plan.run_count(), results.missing());
-        let name = folder::folder_name(plan.name(), platform);
-        let label = if of > 1 { format!("{number} of {of}, {name}") } else { name.clone() };
+        let made = self.make_plan(task)?;
+        let Made { source, plan, platform, name, kept, results, runs, .. } = made;
+        let Made { made, mut clock, started, pace, seconds, accuracy, .. } = made;
         let folder = self.settings.out.join(&name);
-        // From this thread, which outlives it: the kernel ends it with the thread that started it.
-        let sockets = match platform {
-            Platform::Netns if missing > 0 => Some(Arc::new(Sockets::start(&folder, self.settings.worker)?)),
-            Platform::Sim | Platform::Netns | Platform::Real => None,
-        };
-        (self.on_event)(Event::Began { label: &label, runs: all, kept: all - missing })?;
-        let mut pace = Pace { began: Instant::now(), packets: 0 };
-        let made = self.make((&plan, platform, sockets.as_ref()), &mut results, &mut kept, &mut pace);
-        let seconds = pace.seconds();
-        (self.on_event)(Event::Ended)?;
-        made?;
         let (digests, rows) = folder::write_rows(&folder, &plan, &results)?;
         let record = Record {
             plan: PlanRecord::new(&source, &plan),
             platform,
             quick: plan.is_quick(),
             seeds: (0..plan.seeds()).map(|number| hexadecimal(&plan.seed(number).0)).collect(),
-            runs: all,
-            runs_kept: all - missing,
+            runs,
+            runs_kept: runs - made,
             packets: results.packets(),
             events: results.events(),
             command: self.settings.command.clone(),
@@ -331,13 +397,60 @@ impl Batch<'_> {
             digests,
         };
         record.write(&folder)?;
-        let (made, rate) = (counted(missing, "run"), scaled(pace.rate()));
+        let (made, rate) = (counted(made, "run"), scaled(pace.rate()));
         self.say(format!("{name}: {made} in {seconds:.1} s, {rate} packets/s"))?;
-        if let Some(sockets) = &sockets {
-            self.say(format!("{name}: {}", sockets.accuracy()))?;
+        if let Some(accuracy) = accuracy {
+            self.say(format!("{name}: {accuracy}"))?;
         }
         let evaluation = evaluate(&plan, &results, platform);
         Ok((Finished { evaluation, record, folder, rows }, kept))
+    }
+
+    /// Makes what is missing of a plan, or of the shard of it.
+    fn make_plan(&mut self, task: Task) -> Result<Made, BatchError> {
+        let mut clock = Clock::start();
+        let started = clock.now().unix_seconds();
+        self.announce(&task)?;
+        let (runs, made) = self.to_make(&task);
+        let Task { source, plan, platform, looked, position: (number, of) } = task;
+        let (mut kept, mut results) = looked.begin()?;
+        let name = folder::folder_name(plan.name(), platform);
+        let label = if of > 1 { format!("{number} of {of}, {name}") } else { name.clone() };
+        // From this thread, which outlives it: the kernel ends it with the thread that started it.
+        let sockets = match platform {
+            Platform::Netns if made > 0 => {
+                let folder = self.settings.out.join(&name);
+                Some(Arc::new(Sockets::start(&folder, self.settings.worker)?))
+            }
+            Platform::Sim | Platform::Netns | Platform::Real => None,
+        };
+        (self.on_event)(Event::Began { label: &label, runs, kept: runs - made })?;
+        let mut pace = Pace { began: Instant::now(), packets: 0 };
+        let well = self.make((&plan, platform, sockets.as_ref()), &mut results, &mut kept, &mut pace);
+        let seconds = pace.seconds();
+        (self.on_event)(Event::Ended)?;
+        well?;
+        let accuracy = sockets.as_ref().map(|sockets| sockets.accuracy());
+        Ok(Made {
+            source,
+            plan,
+            platform,
+            name,
+            kept,
+            results,
+            runs,
+            made,
+            clock,
+            started,
+            pace,
+            seconds,
+            accuracy,
+        })
+    }
+
+    /// How many runs of a task there are, and how many of them are missing.
+    fn to_make(&self, task: &Task) -> (usize, usize) {
+        (self.settings.count(&task.plan), self.settings.missing(&task.plan, &task.looked.results))
     }
 
     /// Real time passes once, and what is measured here must not have another run beside it.
@@ -349,9 +462,9 @@ impl Batch<'_> {
     fn announce(&mut self, task: &Task) -> Result<(), RunError> {
         let Task { source, plan, platform, looked, position } = task;
         let name = folder::folder_name(plan.name(), *platform);
-        let (all, missing) = (plan.run_count(), looked.results.missing());
+        let (all, missing) = self.to_make(task);
         let settings = self.settings;
-        let folder = settings.out.display();
+        let (folder, journal) = (settings.out.display(), self.journal());
         match &looked.afresh {
             Some(why) => self.say(format!("{name}: begins afresh; {why}"))?,
             None if missing < all => {
@@ -361,11 +474,11 @@ impl Batch<'_> {
         }
         if looked.damaged > 0 {
             let lines = counted(looked.damaged, "damaged line");
-            self.say(format!("{name}: {lines} at the end of {folder}/{name}/{JOURNAL} cannot be used"))?;
+            self.say(format!("{name}: {lines} at the end of {folder}/{name}/{journal} cannot be used"))?;
         }
         if looked.strangers > 0 {
             let rows = counted(looked.strangers, "kept row");
-            self.say(format!("{name}: {rows} of other runs of this plan stay in {folder}/{name}/{JOURNAL}"))?;
+            self.say(format!("{name}: {rows} of other runs of this plan stay in {folder}/{name}/{journal}"))?;
         }
         let before = Record::read(&self.settings.out.join(&name)).ok();
         if before.is_some_and(|before| before.plan.runs_digest == plan.digest()) {
@@ -398,7 +511,8 @@ impl Batch<'_> {
         pace: &mut Pace,
     ) -> Result<(), BatchError> {
         let mut jobs = plan.runs();
-        jobs.retain(|run| results.get(run.index).is_none());
+        let is_mine = |run: &Run| self.settings.shard.is_none_or(|shard| shard.has(run.index));
+        jobs.retain(|run| is_mine(run) && results.get(run.index).is_none());
         // Sweeps grow as a rule: the long runs of each replication first, so that no thread is left alone with one. The
         // replications one after the other, so that the time left is known early.
         jobs.sort_by_key(|run| (run.replication, Reverse(run.index)));
@@ -422,7 +536,7 @@ impl Batch<'_> {
                     results.insert(runs[index].index, row).map_err(RunError::bug)?;
                 }
                 Ok(Message::Stop) | Err(_) => {
-                    let (all, missing) = (plan.run_count(), results.missing());
+                    let (all, missing) = (self.settings.count(plan), self.settings.missing(plan, results));
                     let kept =
                         format!("stopped: {} of {all} runs of {} are kept", all - missing, plan.name());
                     return Err(BatchError::Stopped(kept));

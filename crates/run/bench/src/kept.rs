@@ -85,6 +85,30 @@ impl KeptRows {
         })
     }
 
+    /// The rows in a journal of this version of the program, whether it is being written to or not; nothing of it is changed.
+    ///
+    /// # Errors
+    /// If it cannot be read, or another version wrote it: the sentence says so.
+    pub fn rows(path: &Path, plan: &Plan, version: &str) -> Result<Adopted, String> {
+        let found = Journal::look(path).map_err(|error| error.to_string())?;
+        let Some(head) = found.head else {
+            return Ok(Adopted { results: Results::new(plan), strangers: 0 });
+        };
+        let head: Head = serde_json::from_str(&head)
+            .map_err(|_| format!("{} was not written by this program", path.display()))?;
+        if head.version != version {
+            return Err(format!(
+                "{} was made by guestright {}, this is {version}",
+                path.display(),
+                head.version
+            ));
+        }
+        if head.columns != Results::csv_header(plan).trim_end() {
+            return Err(format!("{} has other columns than the plan", path.display()));
+        }
+        read(plan, &found.lines).map(|(adopted, _)| adopted)
+    }
+
     /// Keeps a row.
     ///
     /// # Errors

@@ -2,15 +2,17 @@
 //!
 //! In: settings of runs, sockets' addresses, and how many threads there are. Out: rows of runs ([`experiment::Outcome`]),
 //! what became of voice on a live path ([`advise`]), datagrams with their times ([`wire`]), voice calls over them
-//! ([`traffic`]), or a [`BenchError`].
+//! ([`traffic`], [`course`]), or a [`BenchError`].
 //!
 //! - [`netns`]: runs on real sockets, with two hosts' kernels and an emulated path between them.
 //! - [`cost`]: the testbed that measures what coding and protecting speech costs this computer.
 //! - [`receipts`]: what signing and verifying a receipt costs this computer.
 //! - [`batch`] runs plans into a folder; [`pool`] makes many runs at once, and [`kept`] keeps what finished ones gave.
+//! - [`shards`] has runs that several computers share.
 //! - [`plan_files`] finds plans; [`folder`] has what stands in a folder of results: rows ([`table`]), how they came about
 //!   ([`record`]), figures and the report; [`verdicts`] what a terminal shows of them, [`compared`] two folders beside each
-//!   other, and [`again`] results judged anew. [`in_json`] has plans and testbeds for programs.
+//!   other, and [`again`] results judged anew. [`in_json`] has plans and testbeds for programs,
+//!   [`in_words`] for people.
 //!
 //! Nothing here reads arguments or prints.
 //!
@@ -21,11 +23,13 @@ pub mod again;
 pub mod batch;
 pub mod compared;
 pub mod cost;
+pub mod course;
 mod error;
 #[cfg(test)]
 mod fake;
 pub mod folder;
 pub mod in_json;
+pub mod in_words;
 pub mod kept;
 pub mod netns;
 pub mod numbers;
@@ -35,6 +39,7 @@ pub mod pool;
 pub mod receipt_table;
 pub mod receipts;
 pub mod record;
+pub mod shards;
 pub mod table;
 pub mod traffic;
 pub mod verdicts;

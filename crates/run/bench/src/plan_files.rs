@@ -129,7 +129,11 @@ impl Source {
     /// # Errors
     /// Its mistakes, line by line.
     pub fn parse(&self) -> Result<Plan, RunError> {
-        let plan = Plan::parse(&self.text, testbeds());
+        self.parse_with(testbeds())
+    }
+
+    pub(crate) fn parse_with(&self, testbeds: &'static [&'static dyn Testbed]) -> Result<Plan, RunError> {
+        let plan = Plan::parse(&self.text, testbeds);
         let plan = plan.map_err(|error| self.refusal(&error))?;
         if TAKEN.contains(&plan.name()) {
             let error =

@@ -144,7 +144,8 @@ fn transfers() -> Path<Box<dyn Controller>> {
     let paper = PathConfig::paper_c();
     let bottleneck =
         Bottleneck { rate: 100_000_000, delay: Nanos::from_millis(20), buffer: 250, ..paper.second };
-    let access = Access { rate: 100_000_000, delay: Nanos::from_millis(5), spread: Nanos(0), buffer: Some(1_000) };
+    let access =
+        Access { rate: 100_000_000, delay: Nanos::from_millis(5), spread: Nanos(0), buffer: Some(1_000) };
     let config = PathConfig { second: bottleneck, access, jitter: PathConfig::JITTER, ..paper };
     let mut path = Path::new(config, &Streams::new(Seed::from_number(1))).expect("the path can be");
     for flow in 0..TRANSFERS {

@@ -240,7 +240,8 @@ fn phy(settings: &RadioSettings) -> Result<Phy, SettingError> {
     let rate = |name: &str, mbps: f64| {
         let unknown = || SettingError::unfit(name, format!("IEEE 802.11 has no rate of {mbps} Mb/s"));
         let rate = Rate::from_kbps(kbps(mbps)).ok_or_else(unknown)?;
-        let other = || SettingError::unfit(name, format!("the standard that is set has no rate of {mbps} Mb/s"));
+        let other =
+            || SettingError::unfit(name, format!("the standard that is set has no rate of {mbps} Mb/s"));
         if base.has(rate) { Ok(rate) } else { Err(other()) }
     };
     let given = |name: &str, mbps: f64| if mbps > 0.0 { rate(name, mbps).map(Some) } else { Ok(None) };

@@ -1,15 +1,12 @@
 //! `guestright-lab list`: plans, and testbeds with what can be set and what is measured.
 
 use super::plans::{self, Source};
-use guestright_bench::in_json;
 use guestright_bench::numbers::counted;
+use guestright_bench::{in_json, in_words};
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
-use guestright_experiment::{Plan, SettingInfo, Testbed};
+use guestright_experiment::{Plan, Testbed};
 use serde_json::Value;
-
-/// How long a line of text gets, in characters.
-const WIDTH: usize = 110;
 
 /// Show the experiments that there are, or the testbeds that experiments are made with
 ///
@@ -48,14 +45,7 @@ impl List {
             writeln!(out, "{}", Value::from(plans))?;
             return Ok(());
         }
-        for (source, plan) in &plans {
-            let (quick, full) = (plan.quick().run_count(), plan.run_count());
-            writeln!(out, "{}: {}", source.name, plan.title())?;
-            paragraph(plan.question(), out)?;
-            let (testbed, full, claims) =
-                (plan.testbed().name(), counted(full, "run"), counted(plan.claims(), "claim"));
-            writeln!(out, "    testbed {testbed}, {full}, {quick} with --quick, {claims}\n")?;
-        }
+        plans.iter().try_for_each(|(source, plan)| writeln!(out, "{}", in_words::plan(source, plan)))?;
         writeln!(out, "{}; `guestright-lab run PLAN --quick` runs one", counted(plans.len(), "plan"))?;
         Ok(())
     }
@@ -79,49 +69,8 @@ impl List {
             return Ok(());
         }
         for testbed in testbeds {
-            writeln!(out, "{}", testbed.name())?;
-            paragraph(testbed.describe(), out)?;
-            writeln!(out, "  settings")?;
-            for info in testbed.settings() {
-                writeln!(out, "    {} = {}{}", info.name, default(info), unit(info.unit))?;
-                writeln!(out, "        {} ({})", info.about, info.wanted())?;
-            }
-            writeln!(out, "  metrics")?;
-            for metric in testbed.metrics() {
-                writeln!(out, "    {}{}\n        {}", metric.name, unit(metric.unit), metric.about)?;
-            }
-            writeln!(out)?;
+            writeln!(out, "{}", in_words::testbed(*testbed))?;
         }
         Ok(())
     }
-}
-
-/// The default as a plan would have it.
-fn default(info: &SettingInfo) -> String {
-    let value = info.default();
-    match value.kind() {
-        "text" => format!("{:?}", value.to_string()),
-        _ => value.to_string(),
-    }
-}
-
-fn unit(unit: &str) -> String {
-    if unit.is_empty() { String::new() } else { format!(" [{unit}]") }
-}
-
-/// Text in lines of a length that can be read, with a margin.
-fn paragraph(text: &str, out: &mut Output) -> Outcome {
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        if !line.is_empty() && line.chars().count() + word.chars().count() + 5 > WIDTH {
-            writeln!(out, "   {line}")?;
-            line.clear();
-        }
-        line.push(' ');
-        line.push_str(word);
-    }
-    if !line.is_empty() {
-        writeln!(out, "   {line}")?;
-    }
-    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use guestright_bench::plan_files;
 pub(super) use guestright_bench::plan_files::{MISTAKE_HINT, Source, testbeds};
+use guestright_bench::record::Program;
 use guestright_error::RunError;
 
 /// The plans of the repository, by name: `("paper-a/table-2", "…")`.
@@ -15,4 +16,9 @@ pub(super) fn built_in() -> Vec<Source> {
 /// The plans that these words mean, each once, in their order.
 pub(super) fn find(words: &[String]) -> Result<Vec<Source>, RunError> {
     plan_files::find(words, BUILT_IN)
+}
+
+/// This program, with the commit that it was built from.
+pub(super) fn program() -> Result<Program, RunError> {
+    Program::this(option_env!("GUESTRIGHT_COMMIT"))
 }

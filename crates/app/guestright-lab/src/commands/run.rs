@@ -7,7 +7,8 @@ use super::netns_worker;
 use super::plans;
 use guestright_bench::batch::{self, BatchError, Earlier, Event, Settings, Stopper};
 use guestright_bench::folder::{self, Finished};
-use guestright_bench::record::{self, Program};
+use guestright_bench::record;
+use guestright_bench::shards::Shard;
 use guestright_cli::failure::{Failure, INTERRUPTED, Outcome};
 use guestright_cli::output::Output;
 use guestright_cli::signals;
@@ -37,6 +38,7 @@ use std::path::PathBuf;
   guestright-lab run my-plan.toml --seeds 40 --out results --threads 4
   guestright-lab run today/netns --on sim --on netns --quick
   guestright-lab run paper-b --fail-on contradicted
+  guestright-lab run paper-c --shard 3/40 --out /shared/results
   guestright-lab run operator --json")]
 pub(crate) struct Run {
     /// Files, folders, or names of built-in plans (`guestright-lab list`)
@@ -65,6 +67,9 @@ pub(crate) struct Run {
     /// Make every run anew, and replace what is there
     #[arg(long)]
     fresh: bool,
+    /// Make one of N parts of the runs: on N computers, 1/N to N/N, and then `guestright-lab merge`
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["json", "details", "fail_on"])]
+    shard: Option<Shard>,
 }
 
 /// A platform that runs can be made on.
@@ -95,9 +100,11 @@ impl Run {
         let (stopper, inbox) = batch::stopper();
         stop_at_signals(stopper)?;
         let mut progress = None;
-        let finished = settings
-            .run(plans, inbox, &mut |event| self.show_event(event, &mut progress, out))
-            .map_err(failure)?;
+        let on_event = &mut |event: Event<'_>| self.show_event(event, &mut progress, out);
+        if self.shard.is_some() {
+            return settings.run_shard(plans, inbox, on_event).map_err(failure);
+        }
+        let finished = settings.run(plans, inbox, on_event).map_err(failure)?;
         let shown = files::show(&self.out, &finished, self.printing, out);
         if self.printing.is_text() {
             self.show_others(&finished, out)?;
@@ -117,8 +124,9 @@ impl Run {
                 (true, false) => Earlier::Needed,
                 (false, false) => Earlier::Used,
             },
+            shard: self.shard,
             command: record::command_line(crate::NAME, std::env::args_os().skip(1)),
-            program: Program::this(option_env!("GUESTRIGHT_COMMIT"))?,
+            program: plans::program()?,
             worker: &netns_worker::WORDS,
         })
     }

@@ -1,20 +1,18 @@
 //! `guestright-lab traffic`: arguments, and the two ends.
 
-mod show;
-
 use anyhow::anyhow;
+use guestright_bench::course::{Course, CourseOptions};
 use guestright_bench::traffic::{self, TrafficError};
 use guestright_bench::wire::Wire;
 use guestright_cli::address::resolve;
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
 use guestright_cli::signals;
-use guestright_error::OrFail as _;
+use guestright_error::{OrFail as _, RunError};
 use guestright_traffic::{
     Caller, CallerEvent, ClockSource, Listener, ListenerConfig, ListenerEvent, Phases, Plan, Traffic as Kind,
 };
 use guestright_units::{Micros, Seed};
-use show::{Show, ShowOptions};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -162,9 +160,9 @@ impl Common {
         })
     }
 
-    fn show(&self) -> Result<Show, Failure> {
+    fn course(&self) -> Result<Course, RunError> {
         let (json, seconds, csv) = (self.json, !self.json && !self.quiet, self.csv.as_deref());
-        Show::new(&ShowOptions { json, seconds, csv })
+        Course::new(&CourseOptions { json, seconds, csv })
     }
 }
 
@@ -177,7 +175,7 @@ impl Listen {
             runs_max: self.runs,
         };
         let mut listener = Listener::new(config, self.common.source()?, &guestright_clock::seed());
-        let mut show = self.common.show()?;
+        let mut course = self.common.course()?;
         let mut wire = Wire::listen(self.bind)
             .map_err(|error| Failure::from(error).hint("another address with --bind"))?;
         stop_at_signals(&wire)?;
@@ -186,9 +184,9 @@ impl Listen {
             out.flush()?;
         }
         traffic::listen(&mut listener, &mut wire, |event, dropped| match event {
-            ListenerEvent::Started { peer, plan } => show.started(peer, &plan, out),
-            ListenerEvent::Row(row) => show.row(&row, out),
-            ListenerEvent::Finished(outcome) => show.finished(&outcome, dropped, out),
+            ListenerEvent::Started { peer, plan } => print(out, &course.started(peer, &plan)),
+            ListenerEvent::Row(row) => print(out, &course.row(&row)?),
+            ListenerEvent::Finished(outcome) => print(out, &course.finished(&outcome, dropped)?),
             ListenerEvent::Refused { peer, reason } => {
                 tracing::debug!(%peer, ?reason, "refused a run");
                 Ok(())
@@ -211,16 +209,16 @@ impl Send {
         let plan = Plan::lasting(self.calls, traffic, phases, micros(self.duration, "--duration")?)
             .or_user(|| "this cannot be carried out".to_owned())?;
         let peer = resolve(&self.peer, PORT)?;
-        let mut show = self.common.show()?;
+        let mut course = self.common.course()?;
         let mut wire = Wire::connect(peer)?;
         stop_at_signals(&wire)?;
         // The run's number must be new even when phases are to be the same.
         let seed = self.seed.map_or_else(guestright_clock::seed, Seed::from_number);
         let mut caller = Caller::new(plan, self.common.source()?, &seed, wire.now());
         traffic::call(&mut caller, &mut wire, peer, |event, dropped| match event {
-            CallerEvent::Started => show.started(peer, &plan, out),
-            CallerEvent::Row(row) => show.row(&row, out),
-            CallerEvent::Finished(outcome) => show.finished(&outcome, dropped, out),
+            CallerEvent::Started => print(out, &course.started(peer, &plan)),
+            CallerEvent::Row(row) => print(out, &course.row(&row)?),
+            CallerEvent::Finished(outcome) => print(out, &course.finished(&outcome, dropped)?),
             CallerEvent::Refused(_) | CallerEvent::NoAnswer => Ok(()),
         })
         .map_err(|error| {
@@ -228,6 +226,12 @@ impl Send {
             if is_stopped { Failure::interrupted(error) } else { Failure::from(error) }
         })
     }
+}
+
+fn print(out: &mut Output, text: &str) -> Result<(), RunError> {
+    write!(out, "{text}")?;
+    out.flush()?;
+    Ok(())
 }
 
 /// Signals are inputs.

@@ -15,6 +15,7 @@ mod cli;
 mod esp;
 mod netns;
 mod plans;
+mod shards;
 mod traffic;
 mod wireguard;
 

@@ -20,6 +20,9 @@ pub enum BatchError {
     SameName { name: String },
     #[error("{plan} is not made for {platform}")]
     NotMadeFor { plan: String, platform: &'static str },
+    /// What is measured on this computer is not shared with others.
+    #[error("{plan}: shards are simulated, and this plan is for {platform}")]
+    ShardOf { plan: String, platform: &'static str },
     #[error("{plan} would have more than {} runs", Plan::RUNS_MAX)]
     TooManyRuns { plan: String },
     #[error(
@@ -47,7 +50,9 @@ impl Fault for BatchError {
         match self {
             Self::Bench(error) | Self::OnSockets { source: error, .. } => error.kind(),
             Self::Run(error) => error.kind(),
-            Self::SameName { .. } | Self::NotMadeFor { .. } | Self::Refused { .. } => Kind::Config,
+            Self::SameName { .. } | Self::NotMadeFor { .. } | Self::ShardOf { .. } | Self::Refused { .. } => {
+                Kind::Config
+            }
             Self::Stopped(_)
             | Self::TooManyRuns { .. }
             | Self::WouldReplace { .. }
@@ -65,6 +70,7 @@ impl Fault for BatchError {
             Self::NotMadeFor { platform, .. } => return Some(format!("add \"{platform}\" to its `on`")),
             Self::Stopped(_) => "the same command goes on from there",
             Self::SameName { .. } => "give one of them another `name`, or run them one by one",
+            Self::ShardOf { .. } => "leave --shard out, or say --on sim",
             Self::TooManyRuns { .. } => "give a smaller number with --seeds",
             Self::WouldReplace { .. } => "give another folder with --out, or replace them with --fresh",
             Self::CannotGoOn { .. } | Self::NothingToGoOn { .. } => "leave --resume out to make all runs",
@@ -80,6 +86,7 @@ impl Fault for BatchError {
             Self::Stopped(_)
             | Self::SameName { .. }
             | Self::NotMadeFor { .. }
+            | Self::ShardOf { .. }
             | Self::TooManyRuns { .. }
             | Self::WouldReplace { .. }
             | Self::CannotGoOn { .. }

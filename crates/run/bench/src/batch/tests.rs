@@ -16,6 +16,7 @@ fn settings(out: &Path) -> Settings {
         seeds: None,
         threads: None,
         earlier: Earlier::Used,
+        shard: None,
         command: "guestright-lab run plan".to_owned(),
         program: Program { version: "1".to_owned(), commit: None, sha256: "aa".repeat(32) },
         worker: &[],

@@ -123,7 +123,9 @@ fn refuse_switches(settings: &Settings) -> Result<(), SettingError> {
             "real sockets do not have the quirks of ns-2; leave it at corrected",
         ));
     }
-    for switch in ["headers", "syn", "idle_timer", "senders", "westwood_divisor", "tick", "vegas_unsent", "send_buffer"] {
+    for switch in
+        ["headers", "syn", "idle_timer", "senders", "westwood_divisor", "tick", "vegas_unsent", "send_buffer"]
+    {
         let name = format!("switch.{switch}");
         if settings.text(&name)? == "on" {
             return Err(SettingError::unfit(&name, "real sockets cannot do as ns-2 does; take it away"));

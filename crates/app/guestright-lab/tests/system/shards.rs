@@ -1,0 +1,114 @@
+//! `guestright-lab run --shard`, `missing` and `merge`, and the plans of docs/adding-an-experiment.md.
+
+use guestright_testbed::{Desk, Program};
+
+/// Calls without a radio's quarrels: each run takes a moment, so that a program can be killed in the middle of it.
+const PLAN: &str = r#"
+name = "shared"
+title = "Shared by computers"
+question = "Is it the same?"
+testbed = "voice"
+seeds = 4
+
+[settings]
+duration_s = 40
+
+[sweep]
+calls = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+
+[[claim]]
+id = "good"
+text = "Two calls are good."
+of = "mos_mean"
+at = { calls = 2 }
+at_least = 3.6
+"#;
+
+const FILES: [&str; 3] = ["shared/rows.parquet", "shared/rows.csv", "evaluation.json"];
+
+fn bytes(desk: &Desk, folder: &str) -> Vec<Vec<u8>> {
+    FILES.iter().map(|name| std::fs::read(desk.path(folder).join(name)).unwrap()).collect()
+}
+
+#[test]
+fn shards_of_which_one_is_killed_become_what_one_computer_makes() {
+    let desk = Desk::new(crate::PROGRAM);
+    desk.write("plan.toml", PLAN);
+    desk.run("run plan.toml --out whole --threads 2");
+    desk.run("run plan.toml --shard 1/3 --out shards");
+    assert_eq!(desk.run("missing shards"), "2-3\n");
+
+    // Killed as soon as its first runs are there, and once more.
+    let journal = desk.path("shards/shared/shard-2-of-3.csv");
+    let rows = || std::fs::read_to_string(&journal).unwrap_or_default().lines().count().saturating_sub(1);
+    for _ in 0..2 {
+        let before = rows();
+        let log = desk.path("log");
+        let mut program =
+            Program::start(&mut desk.command("run plan.toml --shard 2/3 --out shards --threads 1"), &log);
+        guestright_testbed::until("a run is kept", || rows() > before);
+        program.kill();
+    }
+    let kept = rows();
+    assert!((2..14).contains(&kept), "killed too late: {kept} of 14");
+    let (code, stderr) = desk.fail("merge shards --out merged");
+    assert!(code == 1 && stderr.contains("still missing, of shards 2-3"), "{stderr}");
+    assert!(!desk.path("merged").exists());
+    let stdout = desk.run("run plan.toml --shard 2/3 --out shards");
+    assert!(stdout.contains(&format!("goes on; {kept} of 14 runs are there")), "{stdout}");
+    assert_eq!(desk.run("missing shards"), "3\n");
+
+    // The last shard comes from another computer's folder.
+    desk.run("run plan.toml --shard 3/3 --out elsewhere");
+    assert_eq!(desk.run("missing shards elsewhere"), "");
+    let stdout = desk.run("merge shards elsewhere --out merged");
+    assert!(stdout.contains("merged/report.html"), "{stdout}");
+    assert!(bytes(&desk, "merged") == bytes(&desk, "whole"));
+    desk.run("report merged");
+
+    let (code, stderr) = desk.fail("missing merged");
+    assert!(code == 1 && stderr.contains("there are no shards in merged"), "{stderr}");
+    let (code, stderr) = desk.fail("run plan.toml --shard 4/3");
+    assert!(code == 64 || code == 2, "{code} {stderr}");
+    assert!(stderr.contains("3/40"), "{stderr}");
+}
+
+#[test]
+fn shards_of_another_version_are_refused_and_those_of_another_build_are_named() {
+    let desk = Desk::new(crate::PROGRAM);
+    desk.write("plan.toml", &PLAN.replace("duration_s = 40", "duration_s = 1"));
+    desk.run("run plan.toml --shard 1/2 --out shards");
+    desk.run("run plan.toml --shard 2/2 --out shards");
+    let path = "shards/shared/shard-2-of-2.json";
+    let record: serde_json::Value = serde_json::from_str(&desk.read(path)).unwrap();
+    let changed = |key: &str, value: &str| {
+        let mut record = record.clone();
+        record["program"][key] = value.into();
+        desk.write(path, &record.to_string());
+    };
+    changed("commit", "0123abc");
+    let output = desk.try_run("merge shards --out merged");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr.contains("shards are not all of one build"), "{stderr}");
+    assert!(stderr.contains("commit 0123abc"), "{stderr}");
+    changed("version", "99.0.0");
+    let (code, stderr) = desk.fail("merge shards --out merged");
+    assert!(code == 1 && stderr.contains("was made by guestright 99.0.0"), "{stderr}");
+}
+
+/// Every whole plan in the document runs as it stands, and all of its verdicts can be computed.
+#[test]
+fn the_examples_of_the_document_run() {
+    let document = include_str!("../../../../../docs/adding-an-experiment.md");
+    let examples = document.split("```toml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0);
+    let desk = Desk::new(crate::PROGRAM);
+    let mut count = 0;
+    for example in examples {
+        desk.write("example.toml", example);
+        desk.run("check example.toml");
+        let stdout = desk.run("run example.toml --quick --seeds 2 --fail-on unjudged");
+        assert!(stdout.contains(" 0 cannot be judged"), "{stdout}");
+        count += 1;
+    }
+    assert!(count >= 2, "{count}");
+}

@@ -16,6 +16,7 @@ mod queue;
 mod time;
 
 pub use chance::{Stream, Streams};
+pub use guestright_units::Nanos;
 pub use pool::{Key, Pool};
 pub use queue::{Agenda, Part, Queue};
-pub use time::{Instant, Nanos};
+pub use time::Instant;

@@ -16,7 +16,7 @@
 //! Selected Areas in Communications 18(3), 2000, equations 7, 9 and 13.
 
 use crate::config::Mac;
-use crate::phy::{ACK_BYTES, Phy};
+use guestright_airtime::{ACK_BYTES, Phy};
 use guestright_engine::Nanos;
 
 /// A saturated cell.
@@ -97,7 +97,7 @@ fn power(base: f64, exponent: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rate::Rate;
+    use guestright_airtime::Rate;
 
     fn voice(stations: u32) -> Saturation {
         let phy = Phy { ack_rate: Some(Rate::Cck11), ..Phy::b() };

@@ -1,5 +1,5 @@
-use crate::phy::{Phy, Protection};
-use crate::rate::Rate;
+use guestright_airtime::Rate;
+use guestright_airtime::{Phy, Protection};
 use guestright_engine::Nanos;
 use thiserror::Error;
 

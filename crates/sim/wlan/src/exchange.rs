@@ -5,10 +5,9 @@ mod notes;
 use crate::channel::{Exchange, LastFrame, Loser, NEVER, Outcome};
 use crate::config::{Eifs, StationId};
 use crate::output::{DropReason, OnAirKind};
-use crate::phy::{ACK_BYTES, CTS_BYTES, Protection, RTS_BYTES};
-use crate::rate::Rate;
 use crate::station::{Frame, Retry, To};
 use crate::wlan::{Event, Kind, Wlan, plan};
+use guestright_airtime::{ACK_BYTES, CTS_BYTES, Protection, RTS_BYTES, Rate};
 use guestright_engine::{Agenda, Instant, Nanos};
 
 impl Wlan {

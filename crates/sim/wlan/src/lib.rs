@@ -1,6 +1,6 @@
 //! IEEE 802.11 in virtual time: stations that share channels by the distributed coordination function (DCF).
 //!
-//! - In: a [`Config`] (rates and times in [`Phy`], rules of access in [`Mac`], [`Cell`]s on channels, [`Station`]s with
+//! - In: a [`Config`] (rates and times in [`Phy`], which are those of `guestright-airtime`, rules of access in [`Mac`], [`Cell`]s on channels, [`Station`]s with
 //!   queues), and packets ([`Wlan::enqueue`]).
 //! - Out: what became of each packet ([`Output`]), counters ([`Stats`], [`ChannelStats`]), and on request every frame on
 //!   the air ([`OnAir`]), which [`tap`] makes bytes of.
@@ -23,8 +23,6 @@ mod channel;
 mod config;
 mod exchange;
 mod output;
-mod phy;
-mod rate;
 mod station;
 pub mod tap;
 mod wlan;
@@ -32,7 +30,9 @@ mod wlan;
 pub use config::{
     Beacons, Cell, Config, ConfigError, Eifs, IdleAccess, MSDU_BYTES_MAX, Mac, Station, StationId,
 };
+pub use guestright_airtime::{
+    ACK_BYTES, CTS_BYTES, Modulation, Phy, Preamble, Protection, RATES, RTS_BYTES, Rate, RateFacts, RateSet,
+    Standard,
+};
 pub use output::{ChannelStats, DropReason, Msdu, OnAir, OnAirKind, Output, Stats};
-pub use phy::{ACK_BYTES, CTS_BYTES, Phy, Preamble, Protection, RTS_BYTES, Standard};
-pub use rate::{Modulation, RATES, Rate, RateFacts, RateSet};
 pub use wlan::{Event, Wlan};

@@ -1,5 +1,5 @@
 use crate::config::StationId;
-use crate::rate::Rate;
+use guestright_airtime::Rate;
 use guestright_engine::{Instant, Key, Nanos};
 
 /// A packet that a station is to send.

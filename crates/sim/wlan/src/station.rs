@@ -1,7 +1,7 @@
 use crate::config::{Config, Mac, StationId};
 use crate::output::{DropReason, Msdu, Output, Stats};
-use crate::phy::{ACK_BYTES, CTS_BYTES, Phy, RTS_BYTES};
-use crate::rate::Rate;
+use guestright_airtime::Rate;
+use guestright_airtime::{ACK_BYTES, CTS_BYTES, Phy, RTS_BYTES};
 use guestright_engine::{Instant, Stream, Streams};
 use rand::Rng;
 use std::collections::VecDeque;

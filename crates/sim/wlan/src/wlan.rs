@@ -1,8 +1,8 @@
 use crate::channel::{Channel, Contender, NEVER};
 use crate::config::{Config, ConfigError, IdleAccess, MSDU_BYTES_MAX, Mac, Station, StationId};
 use crate::output::{ChannelStats, Msdu, OnAir, Output, Stats};
-use crate::phy::Phy;
 use crate::station::Sender;
+use guestright_airtime::Phy;
 use guestright_engine::{Agenda, Instant, Streams};
 use rand::Rng;
 use std::collections::VecDeque;

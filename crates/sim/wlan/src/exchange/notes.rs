@@ -2,10 +2,10 @@
 
 use crate::config::StationId;
 use crate::output::{OnAir, OnAirKind};
-use crate::phy::RTS_BYTES;
-use crate::rate::Rate;
 use crate::station::{Frame, To};
 use crate::wlan::Wlan;
+use guestright_airtime::RTS_BYTES;
+use guestright_airtime::Rate;
 use guestright_engine::{Instant, Nanos};
 
 impl Wlan {

@@ -1,8 +1,8 @@
 use super::{AirFrame, Beacon, DataFrame, Direction, MacAddress, Radiotap, frequency_mhz, msdu};
 use crate::config::{Config, Station, StationId};
 use crate::output::{OnAir, OnAirKind};
-use crate::phy::{Preamble, Standard};
-use crate::rate::Rate;
+use guestright_airtime::Rate;
+use guestright_airtime::{Preamble, Standard};
 
 /// The length of header and frame check sequence that frames of a capture have, whatever the simulated overhead is.
 const HEADER_AND_CHECK: usize = 28;

@@ -1,4 +1,4 @@
-use guestright_engine::Nanos;
+use guestright_units::Nanos;
 use std::fmt;
 
 /// A rate of IEEE 802.11b, 802.11a or 802.11g.

@@ -1,5 +1,5 @@
 use crate::rate::{RATES, Rate, RateSet};
-use guestright_engine::Nanos;
+use guestright_units::Nanos;
 
 /// Which amendment of IEEE 802.11 a network follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

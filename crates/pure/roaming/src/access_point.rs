@@ -1102,6 +1102,8 @@ impl AccessPoint {
     fn accept(&mut self, address: Address, path: Path, receipt: Receipt, now: Time) {
         let own_team = self.certificate.team_id();
         let interval = self.config.interval;
+        let asked = self.sessions.get(address).and_then(|session| session.request.as_ref());
+        let next = asked.map(|request| self.sessions.request_at(address, request.made + interval, interval));
         let Some(session) = self.sessions.get_mut(address) else {
             return;
         };
@@ -1126,9 +1128,9 @@ impl AccessPoint {
         let goes_on = is_next && session.counted > session.signed;
         self.limits_rose |= raised && !session.is_own(own_team);
         let is_answered = answered.is_some();
-        if let Some(request) = answered {
+        if let Some(next) = next.filter(|_| is_answered) {
             // From when it was asked: a visitor that answers late gains nothing by it.
-            session.request_at = request.made + interval;
+            session.request_at = next;
         }
         if raised && !session.is_own(own_team) {
             let certificate = session.certificate.clone();

@@ -20,6 +20,7 @@ pub mod ledger;
 pub mod message;
 mod queue;
 pub mod renewal;
+pub mod spread;
 pub mod standing;
 pub mod trials;
 pub mod visitor;

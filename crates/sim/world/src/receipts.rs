@@ -9,6 +9,7 @@ pub(crate) use protocol::{
 pub(crate) use settings::{Mode, Receipts, ReceiptsSettings, SuiteSettings, VerificationSettings, cost};
 
 use guestright_engine::{Instant, Nanos, Streams};
+use guestright_roaming::spread::even_offset;
 use rand::RngExt;
 
 /// How receipts are signed.
@@ -68,7 +69,7 @@ impl Offsets {
         let start = chance.random_range(0..span);
         let at = |call: u16| match self {
             Self::Random => chance.random_range(0..span),
-            Self::Even => (start + span * u64::from(call) / u64::from(calls.max(1))) % span,
+            Self::Even => (start + even_offset(span, call.into(), calls.into())) % span,
         };
         (0..calls).map(at).map(Instant).collect()
     }

@@ -7,7 +7,8 @@ use guestright_units::{Bytes, Micros, Time};
 /// The limits by which an access point behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// At the latest after so long the next receipt is asked for (paper A, section 5.3: 5 s).
+    /// At the latest after so long the next receipt is asked for (paper A, section 5.3: 5 s); up to a quarter sooner where that
+    /// keeps the requests of several sessions apart ([`crate::spread`]).
     pub interval: Micros,
     /// At the latest after so many unsigned bytes the next receipt is asked for.
     pub volume: Bytes,

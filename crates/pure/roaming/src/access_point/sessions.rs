@@ -1,8 +1,9 @@
 use crate::access_point::session::{Session, Stage};
 use crate::access_point::{Address, Path, SessionStatus};
 use crate::message::Reference;
+use crate::spread;
 use guestright_reciprocity::ServiceClass;
-use guestright_units::{Bytes, Time};
+use guestright_units::{Bytes, Micros, Time};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -91,6 +92,13 @@ impl Sessions {
             session.decided_until = session.decided_until.min(now);
             (session.more.not_before, session.more.low) = (now, Bytes(u64::MAX));
         }
+    }
+
+    /// When a receipt of this session that is due at `latest` is asked for, so that the requests of all who are open come to be
+    /// an equal step apart.
+    pub(super) fn request_at(&self, address: Address, latest: Time, interval: Micros) -> Time {
+        let index = self.open().position(|(other, _)| other == address);
+        index.map_or(latest, |index| spread::request_at(latest, interval, index, self.open().count()))
     }
 
     pub(super) fn paths(&self) -> impl Iterator<Item = Path> {

@@ -598,3 +598,28 @@ fn the_household_ends_one_session_and_its_visitor_is_told_so_and_has_signed() {
     assert_eq!(world.guests[other].ended(), None);
     assert_eq!(world.houses[0].ap.end(address.ip, world.now), 0, "there is nobody any more");
 }
+
+/// What an access point asks its guests for comes at even distances, so that no two receipts wait for each other, nor calls for
+/// several of them.
+#[test]
+fn requests_of_several_guests_are_an_equal_step_apart() {
+    const GUESTS: usize = 5;
+    let mut world = World::new(1, GUESTS + 1, Link::GOOD);
+    let guests: Vec<_> = (1..=GUESTS).map(|team| world.visit(team, 0, Bundle::default())).collect();
+    for guest in &guests {
+        // So little that the bytes alone ask for nothing, and each receipt is another.
+        world.guests[*guest].bytes_per_tick = 100;
+    }
+    let interval = Config::default().interval;
+    world.run_for(Micros(6 * interval.0));
+    world.houses[0].events.clear();
+    world.run_for(Micros(4 * interval.0));
+    let received = world.houses[0].events.iter().filter(|(_, event)| matches!(event, Event::Received(..)));
+    let times: Vec<Time> = received.map(|(at, _)| *at).collect();
+    assert_eq!(times.len(), 4 * GUESTS, "one of each in each interval");
+    // A request and its receipt take at most 10 ms each.
+    let (step, link) = (interval.0 / GUESTS as u64, 20_000);
+    for pair in times.windows(2) {
+        assert!((pair[1] - pair[0]).0.abs_diff(step) <= link, "{times:?}");
+    }
+}

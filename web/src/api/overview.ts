@@ -47,6 +47,13 @@ export interface AccessPoint {
   left_while_away: Sum;
   refused: Record<string, number>;
   trouble: string | null;
+  calls: CallRoom | null;
+}
+
+export interface CallRoom {
+  now: number;
+  more: number;
+  members: string[];
 }
 
 export type ServedBy = 'own' | 'owed' | 'chain' | 'sponsored' | 'allowance' | 'trial' | 'receipts' | 'other';

@@ -131,6 +131,7 @@ export const ENGLISH = {
   ap_down: 'Does not answer; last answer {1}',
   ap_never: 'Has not answered yet',
   ap_home_away: 'Does not reach the home',
+  ap_calls: 'Calls: {1} now, room for {2} more',
   ap_undelivered: { one: 'One receipt waits to be delivered.', other: '{1} receipts wait to be delivered.' },
 
   owed_by_us: 'You owe others',

@@ -130,6 +130,7 @@ export const FRENCH: Texts = {
   ap_down: 'Ne répond pas ; dernière réponse {1}',
   ap_never: 'N’a pas encore répondu',
   ap_home_away: 'N’atteint pas le serveur du foyer',
+  ap_calls: 'Appels : {1} en cours, encore {2} possibles',
   ap_undelivered: { one: '{1} reçu attend d’être remis.', other: '{1} reçus attendent d’être remis.' },
 
   owed_by_us: 'Vous devez aux autres',

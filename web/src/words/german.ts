@@ -130,6 +130,7 @@ export const GERMAN: Texts = {
   ap_down: 'Antwortet nicht; letzte Antwort {1}',
   ap_never: 'Hat noch nicht geantwortet',
   ap_home_away: 'Erreicht das Zuhause nicht',
+  ap_calls: 'Gespräche: jetzt {1}, Platz für {2} weitere',
   ap_undelivered: { one: 'Eine Quittung wartet auf Zustellung.', other: '{1} Quittungen warten auf Zustellung.' },
 
   owed_by_us: 'Sie schulden anderen',

@@ -126,6 +126,8 @@ pub(crate) struct ApSettings {
     pub(crate) splash: Option<SplashSettings>,
     /// Phones that join by 802.1X; without it none do.
     pub(crate) phones: Option<ApPhonesSettings>,
+    /// The radio, to say how many calls fit; without it nobody says.
+    pub(crate) radio: Option<guestright_host::access_point::Radio>,
     /// What is kept of guests, and for how long.
     #[serde(default)]
     pub(crate) retention: RetentionSettings,
@@ -455,6 +457,7 @@ impl ApSettings {
                 .map(|splash| splash.for_loop(path, self.retention.for_loop()?))
                 .transpose()?,
             phones: self.phones_for_loop(path)?,
+            radio: self.radio.clone(),
             retention: self.retention.for_loop()?,
             #[cfg(feature = "metrics")]
             metrics: self.metrics.as_ref().map(|metrics| metrics.for_loop(AP_METRICS_PORT)),

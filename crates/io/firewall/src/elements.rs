@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use crate::nftables::{Count, Element, Nftables, Order, Set};
+use crate::nftables::{Count, Element, Found, Nftables, Order, Set};
 use crate::{FirewallError, MacAddress, Traffic};
 
 /// For how long and for how many bytes gates are open.
@@ -105,6 +105,20 @@ pub(crate) fn read_counts(
         counts.entry(found.address()?).or_default().down = found.count.bytes;
     }
     Ok(counts)
+}
+
+/// The elements of a set, with what the counter of each has counted.
+pub(crate) fn read_set(
+    kernel: &mut Nftables,
+    table: &str,
+    set: Set,
+) -> Result<Vec<(Found, guestright_airtime::Count)>, FirewallError> {
+    let found = kernel.elements(table, set)?.into_iter();
+    let counted = |found: Found| {
+        let Count { packets, bytes } = found.count;
+        (found, guestright_airtime::Count { packets, bytes })
+    };
+    Ok(found.map(counted).collect())
 }
 
 /// What every named counter of a table has counted.

@@ -1,6 +1,7 @@
 //! The firewall of one access point, from up to down.
 
 mod layers;
+mod packets;
 mod tunnels;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,7 @@ use layers::Rules;
 use tunnels::Tunnel;
 
 pub use layers::{Comparison, Layers, MENDED};
+pub use packets::Passing;
 
 /// Bytes carried for one visitor, at layer 3: IPv4 headers and what they carry, not Ethernet's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -28,6 +28,8 @@ pub struct AccessPointFigures {
     /// How long guests waited until their packets passed; nothing before the first.
     pub setups: Option<Buckets>,
     pub receipts: u64,
+    /// Calls of guests, and how many more fit; nothing where nobody reckons that.
+    pub calls: Option<(u64, u64)>,
     /// Receipts that wait for the home.
     pub undelivered: u64,
     pub layers: LayersInForce,

@@ -30,4 +30,22 @@ pub struct AccessPoint {
     pub refused: BTreeMap<Name, Count>,
     /// What is wrong with it, in a sentence; `null` where nothing is.
     pub trouble: Option<Sentence>,
+    /// Calls through it; `null` where it does not know its radio.
+    pub calls: Option<CallRoom>,
+}
+
+/// How many members of the household an access point names.
+pub const CALLERS_MAX: usize = 64;
+
+/// Calls through an access point, by its reckoning (design note 0018).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "describe", derive(utoipa::ToSchema))]
+pub struct CallRoom {
+    /// How many there are.
+    pub now: Count,
+    /// How many more may begin before calls fall below a mean opinion score of 3.6.
+    pub more: Count,
+    /// The household's members who have a session there: at most 64 keys.
+    #[serde(deserialize_with = "list::at_most::<CALLERS_MAX, _, _>")]
+    pub members: Vec<Key>,
 }

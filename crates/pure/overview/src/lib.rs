@@ -54,7 +54,7 @@ mod standing;
 mod text;
 mod why;
 
-pub use access_point::{AccessPoint, COUNTERS_MAX};
+pub use access_point::{AccessPoint, CALLERS_MAX, COUNTERS_MAX, CallRoom};
 pub use answer::{ANSWER_BYTES_MAX, ANSWER_VERSION, Answer, AnswerError};
 pub use call::{Call, Phase, Protection};
 pub use class::Class;

@@ -1,6 +1,7 @@
 //! The loop around the access point's machine.
 
 mod blocked;
+mod calls;
 mod ending;
 mod guard;
 mod home_contact;
@@ -25,6 +26,8 @@ use crate::renewal::{self, OwnCertificate};
 use crate::{HomeAddress, QUESTIONS_MAX, Reload, Requests, export, private};
 use blocked::Blocked;
 pub use blocked::blocked_devices;
+use calls::Calls;
+pub use calls::Radio;
 use guard::{Condition, Done, Order, Orders};
 use guestright_channel::{Credentials, CurrentCredentials};
 use guestright_clock::Clock;
@@ -117,6 +120,7 @@ struct Loop {
     blocked: Blocked,
     shown: overview::Shown,
     counts: metrics::Counts,
+    calls: Calls,
     page: Option<Page>,
     phones: Option<Phones>,
     retention: Retention,
@@ -187,6 +191,7 @@ async fn serve(
     let credentials = renewal::latest(credentials, state);
     // Before anything is opened or changed.
     let rules = settings.rules()?;
+    let calls = Calls::new(settings.radio.as_ref())?;
     private::make_private_directory(state)?;
     let Kept { store, undelivered, revocations, blocked, retention } = Kept::open(state, settings.retention)?;
     let access_point_address = rules.access_point;
@@ -230,6 +235,7 @@ async fn serve(
         blocked,
         team: team.clone(),
         condition,
+        calls,
         page,
         phones,
         retention,
@@ -291,6 +297,7 @@ struct Parts {
     blocked: Blocked,
     team: String,
     condition: Condition,
+    calls: Calls,
     page: Option<Page>,
     phones: Option<Phones>,
     retention: Retention,
@@ -302,7 +309,7 @@ impl Loop {
         let guests = Guests::new(settings.trial(), now);
         parts.machine.set_blocked_devices(parts.blocked.devices().clone(), now);
         let Parts { machine, clock, link, orders, home, home_events, credentials, own, rng, .. } = parts;
-        let Parts { store, blocked, team, condition, page, phones, retention, .. } = parts;
+        let Parts { store, blocked, team, condition, calls, page, phones, retention, .. } = parts;
         Self {
             machine,
             clock,
@@ -340,6 +347,7 @@ impl Loop {
             blocked,
             shown: overview::Shown::default(),
             counts: metrics::Counts::default(),
+            calls,
             page,
             phones,
             retention,
@@ -490,6 +498,7 @@ impl Loop {
                 if std::mem::take(&mut self.read_again) {
                     self.read();
                 }
+                reading.counted.into_iter().for_each(|all| self.calls.handle_counted(all, now));
                 self.handle_tunnels(&reading.tunnels);
             }
             Done::Opened(address) if self.guests.trials.contains(address) => {
@@ -596,7 +605,8 @@ impl Loop {
             self.read_again = true;
         } else {
             let gates = self.machine.open().chain(self.guests.trials.gates()).collect();
-            self.reading = self.orders.send(Order::Read(gates));
+            let packets = self.calls.is_due(self.clock.now());
+            self.reading = self.orders.send(Order::Read { gates, packets });
         }
     }
 
@@ -744,6 +754,7 @@ impl Loop {
                 }),
                 "phones": self.phones.as_ref().map(|phones| phones.status(self.machine.joined())),
                 "retention": self.retention.status(),
+                "calls": self.calls.status(),
                 "allowance": self.allowance.map(|used| json!({ "used": used.0, "home_contacts": self.home_contacts })),
             }),
             "stop" => json!({ "stopping": true }),

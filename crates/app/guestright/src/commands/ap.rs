@@ -160,6 +160,9 @@ const SETTINGS: &str = r#"A settings file:
   radsec_key = "radsec.key"         # … and its key
   radsec_authority = "radios.pem"   # whoever has a certificate of this authority may ask: make one for this alone
 
+  [radio]                           # to say how many calls fit (docs/design/0018-meter.md); left out: nobody says
+  standard = "g"                    # or a, b, g-beside-b
+  rate_mbps = 24                    # of the stations that are far away
   [retention]                       # what is kept of guests (docs/retention.md)
   addresses = "off"                 # or for how long it is kept who had which address: from "1h" to "30d"
 
@@ -339,6 +342,7 @@ fn print_status(status: &serde_json::Value, out: &mut Output) -> Outcome {
     print_splash(&status["splash"], out)?;
     print_phones(&status["phones"], out)?;
     print_retention(&status["retention"], out)?;
+    status["calls"]["says"].as_str().map_or(Ok(()), |says| writeln!(out, "calls     {says}"))?;
     for (kind, count) in status["refused"].as_object().into_iter().flatten() {
         writeln!(out, "refused   {count} × {kind}")?;
     }

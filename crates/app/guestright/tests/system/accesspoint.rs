@@ -217,6 +217,7 @@ fn status_tells_a_program_everything_in_json() {
         [
             "allowance",
             "blocked_devices",
+            "calls",
             "certificate",
             "certificate_refused",
             "closed",

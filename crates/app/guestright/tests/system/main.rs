@@ -28,6 +28,7 @@ mod gateway;
 mod hostile;
 mod ike;
 mod ingest;
+mod meter;
 mod metrics;
 mod mos;
 mod openwrt;

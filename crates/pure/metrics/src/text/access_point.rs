@@ -11,6 +11,7 @@ pub(super) fn put(sheet: &mut Sheet, it: &AccessPointFigures) {
         it.home_up,
     );
     put_guests(sheet, it);
+    put_calls(sheet, it);
     put_sessions(sheet, it);
     put_refusals(sheet, &it.refused, &it.messages_refused);
     put_firewall(sheet, it);
@@ -53,6 +54,18 @@ fn put_guests(sheet: &mut Sheet, it: &AccessPointFigures) {
             setups,
         );
     }
+}
+
+/// Nothing where the household has not told what its radio is.
+fn put_calls(sheet: &mut Sheet, it: &AccessPointFigures) {
+    sheet.gauge_if(
+        plain("guestright_calls_estimated", "Calls of guests, by the rhythm of their packets"),
+        it.calls.map(|(calls, _)| calls),
+    );
+    sheet.gauge_if(
+        plain("guestright_calls_that_fit", "How many more calls keep a mean opinion score of 3.6"),
+        it.calls.map(|(_, more)| more),
+    );
 }
 
 fn put_sessions(sheet: &mut Sheet, it: &AccessPointFigures) {

@@ -1,7 +1,7 @@
 //! Any overview, and any JSON.
 
 use guestright_overview::{
-    AccessPoint, Allowance, Balance, Call, Class, Count, Credit, DebtPath, Device, DeviceKind, Finding,
+    AccessPoint, Allowance, Balance, Call, CallRoom, Class, Count, Credit, DebtPath, Device, DeviceKind, Finding,
     Guest, Hour, Key, LeftOut, May, Member, Moment, Mos, NUMBER_MAX, Name, Overview, Phase, Protection, Rate,
     Refusal, RefusedBy, Sentence, ServedBy, Standing, State, Sum, Team, Why,
 };
@@ -76,8 +76,10 @@ prop_compose! {
         key in key(), name_ in option::of(name()), up in any::<bool>(), answered in option::of(moment()),
         home_up in option::of(any::<bool>()), undelivered in count(), left_while_away in sum(),
         refused in btree_map(name(), count(), 0..4), trouble in option::of(sentence()),
+        calls in option::of((count(), count(), vec(key(), 0..4))),
     ) -> AccessPoint {
-        AccessPoint { key, name: name_, up, answered, home_up, undelivered, left_while_away, refused, trouble }
+        let calls = calls.map(|(now, more, members)| CallRoom { now, more, members });
+        AccessPoint { key, name: name_, up, answered, home_up, undelivered, left_while_away, refused, trouble, calls }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The largest overview that there can be.
 
 use guestright_overview::{
-    ACCESS_POINTS_MAX, AccessPoint, BALANCES_MAX, Balance, CALLS_MAX, COUNTERS_MAX, Call, Class, Count,
+    ACCESS_POINTS_MAX, AccessPoint, BALANCES_MAX, Balance, CALLERS_MAX, CALLS_MAX, COUNTERS_MAX, Call, CallRoom, Class, Count,
     DEVICES_MAX, DebtPath, Device, DeviceKind, FINDINGS_MAX, Finding, GUESTS_MAX, Guest, HOURS_MAX, Hour,
     JSON_BYTES_MAX, Key, LINES_MAX, LeftOut, MEMBERS_MAX, May, Member, Moment, NAMES_MAX, NUMBER_MAX, Name,
     Overview, PATH_TEAMS_MAX, PATHS_MAX, Phase, Protection, REASONS_MAX, REFUSALS_MAX, Rate, Refusal,
@@ -87,6 +87,7 @@ fn access_point() -> AccessPoint {
         left_while_away: SUM,
         refused: counters(COUNTERS_MAX),
         trouble: Some(sentence()),
+        calls: Some(CallRoom { now: COUNT, more: COUNT, members: vec![KEY; CALLERS_MAX] }),
     }
 }
 

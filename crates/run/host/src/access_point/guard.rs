@@ -1,8 +1,10 @@
 //! The firewall on a thread of its own: it runs other programs and must not hold up the loop.
 
+use guestright_airtime::Counted;
 use guestright_error::RunError;
 use guestright_firewall::{
-    Changes, Class, Firewall, FirewallError, Flow, Layers, MacAddress, Shaping, Traffic, translated_ports,
+    Changes, Class, Firewall, FirewallError, Flow, Layers, MacAddress, Passing, Shaping, Traffic,
+    translated_ports,
 };
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::access_point::{Address, Gate};
@@ -40,7 +42,11 @@ pub(super) enum Order {
     Reclassify(Address, ServiceClass),
     Close(Address),
     /// Read what was counted, and keep these gates open for another lease.
-    Read(Vec<Gate>),
+    /// With `packets` the counts of both directions too.
+    Read {
+        gates: Vec<Gate>,
+        packets: bool,
+    },
     /// From now on grants last so long, and visitors have this share of the line.
     Reconfigure {
         lease_ms: u64,
@@ -86,6 +92,8 @@ pub(super) struct Condition {
 pub(super) struct Reading {
     /// What each visitor has used since it was opened.
     pub(super) used: Vec<(Address, Bytes)>,
+    /// Packets of each, where they were asked for.
+    pub(super) counted: Option<Vec<(Address, Counted)>>,
     /// What was dropped, in packets.
     pub(super) drops: BTreeMap<String, u64>,
     /// What tunnels without a session have had.
@@ -219,7 +227,7 @@ impl Desk {
                 self.changed = true;
             }
             Ok(order) => {
-                if matches!(order, Order::Read(_)) {
+                if matches!(order, Order::Read { .. }) {
                     grants
                         .open_again(firewall)
                         .into_iter()
@@ -337,8 +345,9 @@ impl Grants {
                     Err(error) => Err(error),
                 }
             }
-            Order::Read(open) => {
-                let reading = self.read(firewall)?;
+            Order::Read { gates: open, packets } => {
+                let mut reading = self.read(firewall)?;
+                reading.counted = packets.then(|| counted(firewall)).transpose()?;
                 let gate = |gate: &Gate| guestright_firewall::Gate {
                     address: gate.address.ip,
                     home: gate.address.home,
@@ -367,6 +376,7 @@ impl Grants {
         let (drops, allowance) = firewall.drops_and_allowance()?;
         Ok(Reading {
             used: visitors.chain(tunnels).collect(),
+            counted: None,
             drops,
             allowance: Bytes(allowance),
             tunnels: self.tunnels(firewall)?,
@@ -400,6 +410,12 @@ impl Grants {
             }
         }
     }
+}
+
+fn counted(firewall: &mut Firewall) -> Result<Vec<(Address, Counted)>, FirewallError> {
+    let one =
+        |((mac, ip, home), counted): (Passing, Counted)| (Address { mac: mac.bytes(), ip, home }, counted);
+    Ok(firewall.counted()?.into_iter().map(one).collect())
 }
 
 fn both_ways(traffic: Traffic) -> Bytes {

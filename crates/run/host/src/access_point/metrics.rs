@@ -183,6 +183,7 @@ fn figures(this: &mut Loop) -> AccessPointFigures {
         away_left: this.machine.left_while_away().0,
         away_max: this.settings.machine.away_per_day.0,
         tunnels_used: this.allowance.map(|used| used.0),
+        calls: this.calls.room().map(|room| (room.calls.into(), room.more.into())),
         ..AccessPointFigures::default()
     }
 }

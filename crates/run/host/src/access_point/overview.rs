@@ -148,6 +148,7 @@ fn access_point(this: &Loop) -> AccessPoint {
         left_while_away: this.machine.left_while_away().into(),
         refused: this.machine.refusals().iter().map(counter).collect(),
         trouble: trouble.map(|trouble| Sentence::shortened(trouble)),
+        calls: super::calls::room(this),
     }
 }
 

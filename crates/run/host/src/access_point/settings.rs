@@ -41,6 +41,8 @@ pub struct Settings {
     pub splash: Option<splash::Settings>,
     /// Phones that join by 802.1X; without it none do.
     pub phones: Option<phones::Settings>,
+    /// What its radio is; without it nobody reckons how many calls fit.
+    pub radio: Option<super::Radio>,
     /// How long it is kept who had which address; nothing: not at all.
     pub retention: Option<Keep>,
     /// Where monitoring programs fetch metrics, besides the socket beside the state.

@@ -36,6 +36,9 @@ fn access_point(point: &AccessPoint) -> Markup {
                 }
             }
             @if let Some(trouble) = &point.trouble { p { strong { (trouble) } } }
+            @if let Some(calls) = &point.calls {
+                p { "Calls: " (calls.now.get()) " now, " (calls.more.get()) " more fit." }
+            }
             p.soft {
                 (point.undelivered.get()) " receipts wait to be delivered; without its home it may still give away "
                 (bytes(point.left_while_away)) "."

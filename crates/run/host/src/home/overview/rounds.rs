@@ -1,7 +1,8 @@
 //! When access points are asked, and what they answered last (design note 0015). No clock and no channel: time is an argument.
 
 use guestright_overview::{
-    ACCESS_POINTS_MAX, ANSWER_VERSION, AccessPoint, Answer, Count, Guest, Key, Moment, Refusal, Sentence, Sum,
+    ACCESS_POINTS_MAX, ANSWER_VERSION, AccessPoint, Answer, CallRoom, Count, Guest, Key, Moment, Refusal,
+    Sentence, Sum,
 };
 use guestright_roaming::message::Reference;
 use guestright_units::{Micros, Time};
@@ -137,12 +138,21 @@ impl Rounds {
         }
     }
 
+    /// What those say of calls that have answered within this time.
+    pub(super) fn calls(&self, now: Time, within: Micros) -> impl Iterator<Item = &CallRoom> {
+        let fresh = move |known: &&Known| known.answered.is_some_and(|at| now < at + within);
+        self.known.values().filter(fresh).filter_map(|known| known.access_point.calls.as_ref())
+    }
+
     /// What is known now.
     pub(super) fn answers(&self, now: Time) -> Answers {
         let mut all = Answers::default();
         let sum = |one: Count, other: Count| Count::at_most_max(one.get().saturating_add(other.get()));
         for known in self.known.values() {
-            all.access_points.push(known.access_point.clone());
+            let mut access_point = known.access_point.clone();
+            // For the exchange alone.
+            access_point.calls.iter_mut().for_each(|calls| calls.members.clear());
+            all.access_points.push(access_point);
             all.refusals.extend(known.refusals.iter().cloned());
             all.refusals_left_out = sum(all.refusals_left_out, known.left_out.1);
             if known.access_point.up || known.answered.is_some_and(|at| now < at + GUESTS_SHOWN) {
@@ -178,6 +188,7 @@ impl Known {
             left_while_away: Sum::default(),
             refused: BTreeMap::new(),
             trouble: None,
+            calls: None,
         };
         let left_out = (Count::default(), Count::default());
         Self { access_point, guests: Vec::new(), refusals: Vec::new(), left_out, answered: None }

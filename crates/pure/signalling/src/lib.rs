@@ -29,6 +29,7 @@ pub use message::{MESSAGE_MAX, Message, MessageError, Method, Start};
 pub use names::{Contact, Member, Names, Target};
 pub use peer::Peer;
 pub use proxy::{
-    CallId, CallStatus, Config, Event, Found, Legs, Link, MediaSide, Phase, Proxy, Reach, Side, Sides, Source,
+    CallId, CallRoom, CallStatus, Config, Event, Found, Legs, Link, MediaSide, Phase, Proxy, Reach, Side,
+    Sides, Source,
 };
 pub use registrar::{Binding, Order, Registrar, Registration, RegistrationError};

@@ -13,10 +13,12 @@ mod rate;
 mod request;
 mod response;
 mod rewrite;
+mod room;
 
 pub use config::Config;
 pub use event::{CallId, CallStatus, Event, Found, Link, MediaSide, Phase, Reach, Sides, Source};
 pub use legs::{Legs, Side};
+pub use room::CallRoom;
 
 use crate::names::{Contact, Member, Names};
 use crate::peer::{Party, Peer};
@@ -34,6 +36,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use rate::Rates;
 use rewrite::{Answer, NewRequest, OWN_HOPS, Outgoing, Rewriter, Tags, build_response};
+use room::Rooms;
 use std::collections::{BTreeMap, VecDeque};
 
 /// How often bindings and forgotten parties are cleared away.
@@ -86,6 +89,7 @@ pub struct Proxy {
     rng: StdRng,
     events: VecDeque<Event>,
     tidy_at: Time,
+    rooms: Rooms,
 }
 
 impl std::fmt::Debug for Proxy {
@@ -113,6 +117,7 @@ impl Proxy {
             rng: StdRng::from_seed(seed.0),
             events: VecDeque::new(),
             tidy_at: now + TIDY_EVERY,
+            rooms: Rooms::default(),
             config,
         }
     }

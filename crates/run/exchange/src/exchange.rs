@@ -12,7 +12,7 @@ use guestright_identity::KeyId;
 use guestright_links::{ExchangeLinks, LinkEvent};
 use guestright_media::Settings as MediaSettings;
 use guestright_signalling::sdp::Mode;
-use guestright_signalling::{CallStatus, Config, Contact, Event, Link, Peer, Proxy};
+use guestright_signalling::{CallRoom, CallStatus, Config, Contact, Event, Link, Peer, Proxy};
 use guestright_sip::{Incoming, Telephones};
 use guestright_units::{Micros, Time};
 use serde_json::{Value, json};
@@ -35,6 +35,7 @@ pub struct Exchange {
 
 enum Order {
     Members(Members),
+    Rooms(Vec<CallRoom>),
     Status(oneshot::Sender<Value>),
     Stop,
 }
@@ -115,6 +116,12 @@ impl Exchange {
         sent.map_err(|_| RunError::network("the exchange is too busy to be told of members"))
     }
 
+    /// What the household's access points say of calls; see [`Proxy::set_rooms`]. What is too much at a time is left out: they
+    /// will say it again.
+    pub fn set_rooms(&self, rooms: Vec<CallRoom>) {
+        let _ = self.orders.try_send(Order::Rooms(rooms));
+    }
+
     /// Where to send `home`'s own status, so that what is known of calls joins it on the way to `reply`.
     pub fn join(&self, reply: oneshot::Sender<Value>) -> oneshot::Sender<Value> {
         let (sender, received) = oneshot::channel::<Value>();
@@ -168,6 +175,7 @@ impl Task {
                 Some(event) = from_ways.recv() => self.handle_way(event),
                 order = from_home.recv() => match order {
                     Some(Order::Members(members)) => self.set_members(members),
+                    Some(Order::Rooms(rooms)) => self.proxy.set_rooms(rooms, self.clock.now()),
                     Some(Order::Status(reply)) => drop(reply.send(self.status())),
                     Some(Order::Stop) | None => break,
                 },

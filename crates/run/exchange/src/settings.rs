@@ -21,6 +21,8 @@ pub struct Settings {
     pub calls_max: usize,
     /// Calls of one member, or with one other home.
     pub calls_each_max: usize,
+    /// Whether a call is refused that would break others at the household's access points, by their reckoning.
+    pub admit: bool,
     /// Whether people who are no contacts may call.
     pub strangers: bool,
     /// Homes that are asked where others are, and to which members' records are handed.

@@ -237,7 +237,7 @@ pub async fn run(
         credit_of_settings: settings.machine.credit,
         blocked,
         orders: Orders::default(),
-        overviews: Overviews::new(open::household_name(settings), clock.now()),
+        overviews: Overviews::new(open::household_name(settings), open::admits(settings), clock.now()),
         doors,
         counts: metrics::Counts::new(settings.receipts_max),
         clock,

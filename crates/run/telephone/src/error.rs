@@ -229,6 +229,9 @@ impl TelephoneError {
     }
 }
 
+/// What says no more than the code.
+const BUSY: [&str; 2] = ["Busy Here", "Busy Everywhere"];
+
 /// A call that came to nothing, in words (RFC 3261 section 21), and what to do about it.
 fn refusal(code: u16, reason: &str, who: &str) -> (String, &'static str) {
     match code {
@@ -245,13 +248,15 @@ fn refusal(code: u16, reason: &str, who: &str) -> (String, &'static str) {
             format!("{who} cannot be reached at the moment ({reason})"),
             "the other person's telephone has to be on: `guestright call listen`, or a softphone at the home",
         ),
-        486 | 600 => (format!("{who} is busy"), "try again later"),
+        486 | 600 if BUSY.contains(&reason) => (format!("{who} is busy"), "try again later"),
+        486 | 600 => (format!("{who} is busy: {reason}"), "try again later"),
         488 | 606 | 406 | 415 => (
             format!("{who} did not take the call as it was offered: {reason}"),
             "other codecs (--codec) may do; a stock softphone needs --protection home, and then both homes can hear",
         ),
         603 | 607 => (format!("{who} declined"), "try again when it suits"),
         408 | 504 => (format!("no answer from {who} ({reason})"), "try again later"),
+        503 if reason.contains("access point") => (format!("your home does not begin this call: {reason}"), "try again later"),
         500..=599 => (format!("a home on the way failed ({code} {reason})"), "try again later"),
         _ => (format!("the call to {who} failed ({code} {reason})"), "try again later"),
     }
@@ -300,6 +305,12 @@ mod tests {
         let refused = |code| TelephoneError::Refused { code, reason: "so".to_owned(), who: "bea".to_owned() };
         assert_eq!(refused(404).to_string(), "nobody knows bea (so)");
         assert_eq!(refused(503).to_string(), "a home on the way failed (503 so)");
+        let full = "one more call would break those at your access point";
+        let refused_with =
+            |code, reason: &str| TelephoneError::Refused { code, reason: reason.to_owned(), who: "bea".to_owned() };
+        assert_eq!(refused_with(486, "Busy Here").to_string(), "bea is busy");
+        assert_eq!(refused_with(486, full).to_string(), format!("bea is busy: {full}"));
+        assert_eq!(refused_with(503, full).to_string(), format!("your home does not begin this call: {full}"));
         assert!(refused(403).hint().unwrap().contains("guestright visit"));
     }
 }

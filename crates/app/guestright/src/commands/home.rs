@@ -189,6 +189,7 @@ const SETTINGS: &str = r#"A settings file:
   [voice]                      # optional: members call each other, at this home and at others, with any softphone
   sip_port = 5060              # of SIP at the gateway's address; name@that address is who is called
   strangers = true             # whether people who are no contacts may call
+  admit = false                # whether a call is refused that would break others, as access points with [radio] reckon
   peers = ["KEY@home.example:7275"]  # homes that are asked where people are, and told where members are
   [voice.contacts]             # people at other homes, by a card, or written out
   bob = "guestright:contact?…" # or { member = "KEY", homes = ["KEY@home.example:7275"] }

@@ -31,6 +31,8 @@ pub(crate) struct VoiceSettings {
     pub(crate) calls_max: usize,
     /// Calls of one member, or with one other home.
     pub(crate) calls_each_max: usize,
+    /// Whether a call is refused that would break others at the household's access points.
+    pub(crate) admit: bool,
     /// Whether people who are no contacts may call.
     pub(crate) strangers: bool,
     /// Homes that are asked where others are, and to which members' records are handed: `KEY@host:port`.
@@ -78,6 +80,7 @@ impl Default for VoiceSettings {
             media_port_last: 29_999,
             calls_max: 256,
             calls_each_max: 8,
+            admit: false,
             strangers: true,
             peers: Vec::new(),
             contacts: BTreeMap::new(),
@@ -146,6 +149,7 @@ impl VoiceSettings {
             media_port_last: self.media_port_last,
             calls_max: self.calls_max,
             calls_each_max: self.calls_each_max,
+            admit: self.admit,
             strangers: self.strangers,
             peers: self.peers()?,
             contacts: self.contacts()?,

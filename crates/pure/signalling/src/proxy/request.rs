@@ -288,9 +288,15 @@ impl Proxy {
                     call.targets = targets;
                 }
                 self.calls.index(LegId { call: id, side: Side::Callee });
-                self.allocate(id);
+                match self.take_room(id, now) {
+                    Ok(()) => self.allocate(id),
+                    Err(answer) => self.fail(id, &answer, now),
+                }
             }
-            Target::Elsewhere(key) => self.look_elsewhere(id, key),
+            Target::Elsewhere(key) => match self.take_room(id, now) {
+                Ok(()) => self.look_elsewhere(id, key),
+                Err(answer) => self.fail(id, &answer, now),
+            },
             Target::Unknown => self.fail(id, &Answer::new(404, "Not Found"), now),
         }
     }

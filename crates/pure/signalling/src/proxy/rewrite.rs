@@ -117,26 +117,43 @@ pub(super) struct Outgoing {
     pub(super) message: Message,
 }
 
-/// A response of ours: its code, its reason phrase, and one header that belongs to it.
+/// A response of ours: its code, its reason phrase, and headers that belong to it.
 #[derive(Debug)]
 pub(super) struct Answer {
     code: u16,
     reason: &'static str,
-    header: Option<(&'static str, String)>,
+    headers: Vec<(&'static str, String)>,
 }
 
 impl Answer {
     pub(super) fn new(code: u16, reason: &'static str) -> Self {
-        Self { code, reason, header: None }
+        Self { code, reason, headers: Vec::new() }
     }
 
-    pub(super) fn with(self, name: &'static str, value: String) -> Self {
-        Self { header: Some((name, value)), ..self }
+    pub(super) fn with(mut self, name: &'static str, value: String) -> Self {
+        self.headers.push((name, value));
+        self
     }
 
     /// 503, with the time after which a call may be tried again.
     pub(super) fn too_many_calls() -> Self {
         Self::new(503, "Too Many Calls").with("Retry-After", "30".to_owned())
+    }
+
+    /// No room on the air for one more call: where the caller is (503, RFC 3261 section 21.5.4), or where the callee is (486).
+    pub(super) fn no_room(at_caller: bool) -> Self {
+        let warning = |whose: &str| {
+            format!(
+                "399 home \"one more call would break those at {whose} access point; try again when one has ended\""
+            )
+        };
+        if at_caller {
+            Self::new(503, "No Room For A Call")
+                .with("Warning", warning("your"))
+                .with("Retry-After", "30".to_owned())
+        } else {
+            Self::new(486, "Busy Here").with("Warning", warning("the other person's"))
+        }
     }
 
     /// 488, with what is wrong with a session description in Warning (RFC 3261 section 20.43).
@@ -238,7 +255,7 @@ pub(super) fn complete_request(message: &mut Message, from: &Message, hops: u32,
 
 /// A response of ours to a request.
 pub(super) fn build_response(context: &Context, answer: &Answer) -> Message {
-    let Answer { code, reason, header } = answer;
+    let Answer { code, reason, headers } = answer;
     let mut message = Message::response(*code, reason);
     message.copy_headers(&context.request, &["Via", "From"]);
     let to = context.request.get("To").unwrap_or_default();
@@ -249,7 +266,7 @@ pub(super) fn build_response(context: &Context, answer: &Answer) -> Message {
         message.push("To", format!("{to};tag={}", context.tag));
     }
     message.copy_headers(&context.request, &["Call-ID", "CSeq"]);
-    if let Some((name, value)) = header {
+    for (name, value) in headers {
         message.push(name, value);
     }
     message

@@ -4,6 +4,7 @@ mod between;
 mod calls;
 mod hints;
 mod hostile;
+mod rooms;
 
 use super::*;
 use crate::{NameAddress, Uri};

@@ -132,6 +132,11 @@ pub(super) fn own_name(
     settings.map(|settings| OwnName::start(settings, router)).transpose()
 }
 
+/// Whether calls are refused that would break others.
+pub(super) fn admits(settings: &Settings) -> bool {
+    settings.exchange.as_ref().is_some_and(|exchange| exchange.admit)
+}
+
 /// Starts the telephone exchange, if one is wanted.
 pub(super) async fn exchange(
     settings: &Settings,

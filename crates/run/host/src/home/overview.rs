@@ -3,6 +3,7 @@
 //! Whoever wants one has an [`OverviewHandle`]. The loop asks its access points (`rounds`), adds what it knows itself, and leaves to a
 //! task what takes time (`gather`). Nothing is gathered while nobody asks, but who was turned away.
 
+mod admission;
 mod gather;
 mod rounds;
 mod standing;
@@ -10,6 +11,7 @@ mod stopped;
 
 use super::Loop;
 use crate::refusals::{Refusals, Why as WhyRefused};
+use admission::Admission;
 use gather::{Gather, Named, Slow};
 pub(super) use gather::{LookAtTunnels, Phone, ask_calls, calls_of};
 use guestright_credit::Account;
@@ -118,16 +120,18 @@ pub(super) struct Overviews {
     slow: Arc<Mutex<Slow>>,
     /// What people call the household, if it has said so.
     household_name: Option<String>,
+    admission: Admission,
 }
 
 impl Overviews {
     /// At the start no access point is connected.
-    pub(super) fn new(household_name: Option<String>, now: Time) -> Self {
-        Self { household_name, alone_since: Some(now.unix_seconds()), ..Self::default() }
+    pub(super) fn new(household_name: Option<String>, admit: bool, now: Time) -> Self {
+        let admission = Admission::new(admit, now);
+        Self { household_name, admission, alone_since: Some(now.unix_seconds()), ..Self::default() }
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Time> {
-        self.rounds.poll_timeout()
+        [self.rounds.poll_timeout(), self.admission.poll_timeout()].into_iter().flatten().min()
     }
 
     /// How many visitors were turned away since the start, by reason.
@@ -203,12 +207,16 @@ pub(super) fn handle(this: &mut Loop, asked: Asked) {
         return; // Its reply is dropped, and so it learns that.
     }
     this.overviews.waiting.push(asked);
+    ask_access_points(this);
+    answer_waiting(this);
+}
+
+fn ask_access_points(this: &mut Loop) {
     let now = this.clock.now();
     if let Some(reference) = this.overviews.rounds.due(now) {
         let asked = this.server.ask_access_points(reference, ANSWER_VERSION);
         this.overviews.rounds.began(reference, asked.into_iter().map(|(_, key)| Key(key.0)), now);
     }
-    answer_waiting(this);
 }
 
 /// An access point has answered.
@@ -222,6 +230,7 @@ pub(super) fn handle_answer(
     let key = this.server.peers().find(|(number, ..)| *number == peer).map(|(_, _, key)| Key(key.0));
     if let Some(key) = key {
         this.overviews.rounds.handle_answer(key, (reference, version), answer, now);
+        this.overviews.admission.tell(this.exchange.as_ref(), &this.overviews.rounds, now);
     }
     answer_waiting(this);
 }
@@ -249,6 +258,10 @@ pub(super) fn note_gone(this: &mut Loop, peer: Peer) {
 pub(super) fn pass_time(this: &mut Loop) {
     let now = this.clock.now();
     this.overviews.rounds.handle_timeout(now);
+    if this.overviews.admission.is_due(now) {
+        this.overviews.admission.tell(this.exchange.as_ref(), &this.overviews.rounds, now);
+        ask_access_points(this);
+    }
     answer_waiting(this);
 }
 

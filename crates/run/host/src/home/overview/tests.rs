@@ -8,7 +8,7 @@ fn team(number: u8) -> TeamId {
 
 #[test]
 fn a_refusal_is_counted_in_its_hour_and_once_while_it_is_repeated() {
-    let mut overviews = Overviews::new(None, START.time());
+    let mut overviews = Overviews::new(None, false, START.time());
     for seconds in 0..30 {
         overviews.note_refusal(team(1), RefusedBy::AllowanceUsedUp, "used up", START.plus(seconds));
     }
@@ -33,7 +33,7 @@ fn a_refusal_is_counted_in_its_hour_and_once_while_it_is_repeated() {
 
 #[test]
 fn hours_are_remembered_for_a_month_and_no_longer() {
-    let mut overviews = Overviews::new(None, START.time());
+    let mut overviews = Overviews::new(None, false, START.time());
     for hour in 0..1_000 {
         overviews.note_refusal(team(1), RefusedBy::Other, "no", START.plus(hour * 3_600));
     }

@@ -1,0 +1,103 @@
+//! Whether one more call fits: the home asks its access points, and the exchange heeds what they say (design note 0018).
+//!
+//! An access point that falls silent is not heeded any more: its home would otherwise refuse calls for a radio that it knows
+//! nothing of.
+
+use super::rounds::Rounds;
+use guestright_exchange::Exchange;
+use guestright_identity::KeyId;
+use guestright_signalling::CallRoom;
+use guestright_units::{Micros, Time};
+
+/// How often access points are asked while calls are to be admitted by them.
+const ASK_EVERY: Micros = Micros::from_seconds(5);
+/// For so long an answer holds.
+const FRESH: Micros = Micros::from_seconds(15);
+
+/// When they are asked next.
+#[derive(Debug, Default)]
+pub(super) struct Admission {
+    next: Option<Time>,
+}
+
+impl Admission {
+    /// `admit`: whether the household has switched it on.
+    pub(super) fn new(admit: bool, now: Time) -> Self {
+        Self { next: admit.then_some(now) }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
+        self.next
+    }
+
+    /// Whether access points are to be asked now; then the next time is later.
+    pub(super) fn is_due(&mut self, now: Time) -> bool {
+        let is_due = self.next.is_some_and(|next| next <= now);
+        if is_due {
+            self.next = Some(now + ASK_EVERY);
+        }
+        is_due
+    }
+
+    /// Tells the exchange what they have said.
+    pub(super) fn tell(&self, exchange: Option<&Exchange>, rounds: &Rounds, now: Time) {
+        if let Some(exchange) = exchange.filter(|_| self.next.is_some()) {
+            exchange.set_rooms(rooms(rounds, now));
+        }
+    }
+}
+
+/// What access points that have answered lately say of calls.
+fn rooms(rounds: &Rounds, now: Time) -> Vec<CallRoom> {
+    let room = |calls: &guestright_overview::CallRoom| CallRoom {
+        members: calls.members.iter().map(|key| KeyId(key.0)).collect(),
+        more: u32::try_from(calls.more.get()).unwrap_or(u32::MAX),
+    };
+    rounds.calls(now, FRESH).map(room).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use guestright_overview::{Answer, Count, Key, Overview};
+    use guestright_units::UnixSeconds;
+
+    const START: Time = UnixSeconds(1_800_000_000).time();
+    const ONE: Key = Key([1; 24]);
+
+    fn after(seconds: u64) -> Time {
+        START + Micros::from_seconds(seconds)
+    }
+
+    #[test]
+    fn nobody_is_asked_where_calls_are_admitted_by_nobody() {
+        let mut off = Admission::new(false, START);
+        assert_eq!((off.poll_timeout(), off.is_due(after(100))), (None, false));
+        let mut on = Admission::new(true, START);
+        assert!(on.is_due(START) && !on.is_due(after(4)) && on.is_due(after(5)));
+    }
+
+    #[test]
+    fn what_an_access_point_said_holds_for_a_while_and_no_longer() {
+        let mut rounds = Rounds::default();
+        rounds.began(1, [ONE], START);
+        let overview = include_bytes!("../../../../../pure/overview/tests/fixtures/serving.json");
+        let mut access_point = Overview::from_json(overview).unwrap().access_points.remove(0);
+        let calls = guestright_overview::CallRoom {
+            now: Count::at_most_max(3),
+            more: Count::at_most_max(2),
+            members: vec![Key([7; 24])],
+        };
+        access_point.calls = Some(calls);
+        let none = Count::default();
+        let (guests, refusals) = (Vec::new(), Vec::new());
+        let answer =
+            Answer { access_point, guests, refusals, guests_left_out: none, refusals_left_out: none };
+        rounds.handle_answer(ONE, (1, 1), &answer.to_cbor(), after(1));
+        let want = CallRoom { members: [KeyId([7; 24])].into(), more: 2 };
+        assert_eq!(rooms(&rounds, after(15)), [want]);
+        assert_eq!(rooms(&rounds, after(16)), []);
+        let shown = rounds.answers(after(2)).access_points.remove(0).calls.unwrap();
+        assert_eq!((shown.more.get(), shown.members), (2, vec![]), "whoever looks is not told who is where");
+    }
+}

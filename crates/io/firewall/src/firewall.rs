@@ -1,7 +1,6 @@
 //! The firewall of one access point, from up to down.
 
 mod layers;
-mod packets;
 mod tunnels;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +20,7 @@ use layers::Rules;
 use tunnels::Tunnel;
 
 pub use layers::{Comparison, Layers, MENDED};
-pub use packets::Passing;
+pub use tunnels::Passing;
 
 /// Bytes carried for one visitor, at layer 3: IPv4 headers and what they carry, not Ethernet's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

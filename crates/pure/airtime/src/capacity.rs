@@ -9,12 +9,13 @@
 //! - `X` is protection, frame, SIFS, ACK and DIFS (10.3.4.2), `X_c` the same with the ACK's timeout (10.3.2.11);
 //! - stations count their backoffs down while the access point does, so that only its own takes time;
 //! - `p` is the share of frames that collide. A frame that comes while the medium is busy draws a slot of `CWmin + 1`, as
-//!   does the access point; `p = 2 · busy / (CWmin + 1)`, with `busy` the share of a cycle in which something is on the air.
-//!   The factor 2 is ours: it fits what `sim/wlan` counts at the edge (0.04 to 0.09 with CWmin 31, 0.12 with 15).
+//!   does the access point; `p = f · busy / (CWmin + 1)`, with `busy` the share of a cycle in which something is on the air.
+//!   The factor is ours ([`CONTENDERS`]).
 //!
 //! The queue's load is the sum of the cycles that calls want in a second. Up to 1 it empties once in each interval, since
-//! streams are periodic. Beyond 1 it is full: what does not fit is lost, and the rest waits for the whole queue. Loss and
-//! delay become a mean opinion score by the E-model of ITU-T G.107.
+//! streams are periodic. Beyond 1 it is full: stations are still served, each with its own queue, and all that does not fit is
+//! lost on the way down, `(1 − 1 / load) · cycle / (cycle − X)` of it, while the rest waits for the whole queue. Loss and delay
+//! become a mean opinion score by the E-model of ITU-T G.107.
 
 use crate::{ACK_BYTES, CTS_BYTES, Phy, Protection, Rate};
 use guestright_quality::{Codec, Inputs, rate};
@@ -24,6 +25,11 @@ use guestright_units::{Micros, Nanos};
 pub const MOS_MIN: f64 = 3.6;
 /// No more calls are looked for.
 pub const CALLS_MAX: u32 = 200;
+
+/// Who contends with a frame for its slot, on average, with CWmin of at least 31 and with less: fitted on the capacities of
+/// `sim/wlan` (docs/measurements.md), where at the edge 4 to 9 % of the frames collide with CWmin 31 and 12 % with 15. In a shorter window
+/// more frames, and second attempts, meet.
+const CONTENDERS: [f64; 2] = [2.0, 3.0];
 
 /// RTP, UDP and IPv4 around the sound in a packet.
 const RTP_UDP_IP_BYTES: u32 = 12 + 8 + 20;
@@ -104,7 +110,8 @@ impl Radio {
         let (difs, slot_s) = (seconds(self.phy.difs()), seconds(slot));
         let free = 2.0 * exchange + window / 2.0 * slot_s;
         let busy = 2.0 * (exchange - difs) / free;
-        let collided = (2.0 * busy / (window + 1.0)).min(1.0);
+        let contenders = if cw_min >= 31 { CONTENDERS[0] } else { CONTENDERS[1] };
+        let collided = (contenders * busy / (window + 1.0)).min(1.0);
         let preamble = self.phy.preamble_time(self.phy.response_rate(rate));
         let collision = seconds(self.data(bytes, rate) + sifs + slot + preamble) + difs;
         free + collided * (collision + (2.0 * window + 1.0) / 2.0 * slot_s)
@@ -125,7 +132,9 @@ impl Radio {
     pub fn mos(&self, shape: CallShape, load: f64) -> f64 {
         let slowest = self.cycle_s(shape.packet_bytes, self.phy.data_rate);
         let full_ms = f64::from(self.queue_max) * slowest * 1e3;
-        let lost = if load <= 1.0 { 0.0 } else { 1.0 - 1.0 / load };
+        let exchange = self.exchange_s(shape.packet_bytes, self.phy.data_rate);
+        let over = if load <= 1.0 { 0.0 } else { 1.0 - 1.0 / load };
+        let lost = (over * slowest / (slowest - exchange)).min(1.0);
         if load > 1.0 && full_ms > self.buffer_ms {
             return 1.0;
         }

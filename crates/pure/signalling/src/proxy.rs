@@ -223,6 +223,11 @@ impl Proxy {
         self.handle_transaction_events(now);
     }
 
+    /// What the household's access points say of calls now; those that are not in it are not heeded any more.
+    pub fn set_rooms(&mut self, rooms: Vec<CallRoom>, now: Time) {
+        self.rooms.set(rooms, now);
+    }
+
     /// A call's media have come, so that it does not count as dead.
     pub fn handle_media_received(&mut self, call: CallId, now: Time) {
         if let Some(call) = self.calls.get_mut(call) {

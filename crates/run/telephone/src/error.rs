@@ -256,7 +256,9 @@ fn refusal(code: u16, reason: &str, who: &str) -> (String, &'static str) {
         ),
         603 | 607 => (format!("{who} declined"), "try again when it suits"),
         408 | 504 => (format!("no answer from {who} ({reason})"), "try again later"),
-        503 if reason.contains("access point") => (format!("your home does not begin this call: {reason}"), "try again later"),
+        503 if reason.contains("access point") => {
+            (format!("your home does not begin this call: {reason}"), "try again later")
+        }
         500..=599 => (format!("a home on the way failed ({code} {reason})"), "try again later"),
         _ => (format!("the call to {who} failed ({code} {reason})"), "try again later"),
     }
@@ -306,11 +308,17 @@ mod tests {
         assert_eq!(refused(404).to_string(), "nobody knows bea (so)");
         assert_eq!(refused(503).to_string(), "a home on the way failed (503 so)");
         let full = "one more call would break those at your access point";
-        let refused_with =
-            |code, reason: &str| TelephoneError::Refused { code, reason: reason.to_owned(), who: "bea".to_owned() };
+        let refused_with = |code, reason: &str| TelephoneError::Refused {
+            code,
+            reason: reason.to_owned(),
+            who: "bea".to_owned(),
+        };
         assert_eq!(refused_with(486, "Busy Here").to_string(), "bea is busy");
         assert_eq!(refused_with(486, full).to_string(), format!("bea is busy: {full}"));
-        assert_eq!(refused_with(503, full).to_string(), format!("your home does not begin this call: {full}"));
+        assert_eq!(
+            refused_with(503, full).to_string(),
+            format!("your home does not begin this call: {full}")
+        );
         assert!(refused(403).hint().unwrap().contains("guestright visit"));
     }
 }

@@ -44,7 +44,11 @@ fn an_access_point_that_knows_its_radio_says_how_many_calls_there_are_and_fit() 
     let (hung_up, telephone) = talk(&town, "member", "192.0.2.1:4000");
     let status = town.until_status("a call", |status| calls(status).0 == Some(1));
     assert_eq!(session(&status, &ip)["open"], true, "{status}");
-    assert!((9..=10).contains(&calls(&status).1.unwrap()), "its guest's receipts take room too: {}", status["calls"]);
+    assert!(
+        (9..=10).contains(&calls(&status).1.unwrap()),
+        "its guest's receipts take room too: {}",
+        status["calls"]
+    );
     let text = succeeded(&town.run(&["ap", "status", "--config", "house/ap.toml"]));
     assert!(text.contains("calls     1 by the rhythm of packets"), "{text}");
     let overview = succeeded(&town.run(&["home", "status", "--json", "--config", "house/home.toml"]));

@@ -1,9 +1,9 @@
 //! Any overview, and any JSON.
 
 use guestright_overview::{
-    AccessPoint, Allowance, Balance, Call, CallRoom, Class, Count, Credit, DebtPath, Device, DeviceKind, Finding,
-    Guest, Hour, Key, LeftOut, May, Member, Moment, Mos, NUMBER_MAX, Name, Overview, Phase, Protection, Rate,
-    Refusal, RefusedBy, Sentence, ServedBy, Standing, State, Sum, Team, Why,
+    AccessPoint, Allowance, Balance, Call, CallRoom, Class, Count, Credit, DebtPath, Device, DeviceKind,
+    Finding, Guest, Hour, Key, LeftOut, May, Member, Moment, Mos, NUMBER_MAX, Name, Overview, Phase,
+    Protection, Rate, Refusal, RefusedBy, Sentence, ServedBy, Standing, State, Sum, Team, Why,
 };
 use guestright_units::TeamId;
 use proptest::collection::{btree_map, vec};

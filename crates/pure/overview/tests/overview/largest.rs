@@ -1,11 +1,11 @@
 //! The largest overview that there can be.
 
 use guestright_overview::{
-    ACCESS_POINTS_MAX, AccessPoint, BALANCES_MAX, Balance, CALLERS_MAX, CALLS_MAX, COUNTERS_MAX, Call, CallRoom, Class, Count,
-    DEVICES_MAX, DebtPath, Device, DeviceKind, FINDINGS_MAX, Finding, GUESTS_MAX, Guest, HOURS_MAX, Hour,
-    JSON_BYTES_MAX, Key, LINES_MAX, LeftOut, MEMBERS_MAX, May, Member, Moment, NAMES_MAX, NUMBER_MAX, Name,
-    Overview, PATH_TEAMS_MAX, PATHS_MAX, Phase, Protection, REASONS_MAX, REFUSALS_MAX, Rate, Refusal,
-    RefusedBy, Sentence, ServedBy, Standing, State, Sum, Team, Why,
+    ACCESS_POINTS_MAX, AccessPoint, BALANCES_MAX, Balance, CALLERS_MAX, CALLS_MAX, COUNTERS_MAX, Call,
+    CallRoom, Class, Count, DEVICES_MAX, DebtPath, Device, DeviceKind, FINDINGS_MAX, Finding, GUESTS_MAX,
+    Guest, HOURS_MAX, Hour, JSON_BYTES_MAX, Key, LINES_MAX, LeftOut, MEMBERS_MAX, May, Member, Moment,
+    NAMES_MAX, NUMBER_MAX, Name, Overview, PATH_TEAMS_MAX, PATHS_MAX, Phase, Protection, REASONS_MAX,
+    REFUSALS_MAX, Rate, Refusal, RefusedBy, Sentence, ServedBy, Standing, State, Sum, Team, Why,
 };
 use guestright_units::TeamId;
 use std::collections::BTreeMap;

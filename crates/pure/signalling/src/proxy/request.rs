@@ -301,6 +301,20 @@ impl Proxy {
         }
     }
 
+    /// Takes the room on the air that a call needs. Before anything rings, so that nothing that is up is ever ended by it.
+    fn take_room(&mut self, id: CallId, now: Time) -> Result<(), Answer> {
+        let Some(call) = self.calls.get(id) else { return Ok(()) };
+        let [caller, callee] = [Side::Caller, Side::Callee].map(|side| match &call.legs[side].party {
+            Party::Member(name) => self.names.member(name).map(|member| member.key),
+            Party::Home(_) => None,
+        });
+        let reserved = self.rooms.reserve(caller, callee, now);
+        if reserved.is_err() {
+            self.refuse("no room for a call on the air");
+        }
+        reserved
+    }
+
     /// A member of ours calls somebody of another home.
     fn look_elsewhere(&mut self, id: CallId, key: KeyId) {
         let Some(call) = self.calls.get_mut(id) else { return };

@@ -3,12 +3,7 @@
 //! What is not known refuses nobody: a member whose telephone is at no access point that has spoken, or at one that has
 //! fallen silent, calls as if there were no meter.
 
-use super::Proxy;
-use super::call::Call;
-use super::event::CallId;
-use super::legs::Side;
 use super::rewrite::Answer;
-use crate::peer::Party;
 use guestright_identity::KeyId;
 use guestright_units::{Micros, Time};
 use std::collections::{BTreeSet, VecDeque};
@@ -17,6 +12,8 @@ use std::collections::{BTreeSet, VecDeque};
 const ROOMS_MAX: usize = 64;
 /// A call that began so short a time ago may not be in what an access point has said.
 const UNSEEN: Micros = Micros::from_seconds(10);
+/// So many of these are remembered.
+const BEGAN_MAX: usize = 256;
 
 /// One access point of the household.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,42 +43,34 @@ impl CallRoom {
     }
 }
 
-impl Proxy {
-    /// What the access points say now; those that are not in it are not heeded any more. Calls of the last ten seconds are
-    /// taken off, because they may not have seen them yet.
-    pub fn set_rooms(&mut self, mut rooms: Vec<CallRoom>, now: Time) {
+impl Rooms {
+    /// What the access points say now. Calls of the last ten seconds are taken off, because they may not have seen them yet.
+    pub(super) fn set(&mut self, mut rooms: Vec<CallRoom>, now: Time) {
         rooms.truncate(ROOMS_MAX);
-        let began = &mut self.rooms.began;
-        began.retain(|(at, _)| now < *at + UNSEEN);
+        self.began.retain(|(at, _)| now < *at + UNSEEN);
         for room in &mut rooms {
-            began.iter().for_each(|(_, ends)| room.reserve(ends));
+            self.began.iter().for_each(|(_, ends)| room.reserve(ends));
         }
-        self.rooms.rooms = rooms;
+        self.rooms = rooms;
     }
 
-    /// Takes the room that a call needs, once at each end that is at an access point; the answer is for the caller if there is
-    /// none. Called before anything rings, so that nothing that is up is ever ended by it.
-    pub(super) fn take_room(&mut self, id: CallId, now: Time) -> Result<(), Answer> {
-        let Some(call) = self.calls.get(id) else { return Ok(()) };
-        let [caller, callee] = [Side::Caller, Side::Callee].map(|side| self.key_at(call, side));
+    /// Takes the room that a call between these members needs, once at each end that is at an access point; the answer for the
+    /// caller if there is none.
+    pub(super) fn reserve(
+        &mut self,
+        caller: Option<KeyId>,
+        callee: Option<KeyId>,
+        now: Time,
+    ) -> Result<(), Answer> {
         let ends: Vec<KeyId> = [caller, callee].into_iter().flatten().collect();
-        if let Some(full) = self.rooms.rooms.iter().find(|room| room.needed(&ends) > room.more) {
-            let at_caller = caller.is_some_and(|key| full.members.contains(&key));
-            self.refuse("no room for a call on the air");
-            return Err(Answer::no_room(at_caller));
+        if let Some(full) = self.rooms.iter().find(|room| room.needed(&ends) > room.more) {
+            return Err(Answer::no_room(caller.is_some_and(|key| full.members.contains(&key))));
         }
-        self.rooms.rooms.iter_mut().for_each(|room| room.reserve(&ends));
-        while self.rooms.began.len() >= self.config.calls_max {
-            self.rooms.began.pop_front();
+        self.rooms.iter_mut().for_each(|room| room.reserve(&ends));
+        if self.began.len() >= BEGAN_MAX {
+            self.began.pop_front();
         }
-        self.rooms.began.push_back((now, ends));
+        self.began.push_back((now, ends));
         Ok(())
-    }
-
-    fn key_at(&self, call: &Call, side: Side) -> Option<KeyId> {
-        match &call.legs[side].party {
-            Party::Member(name) => self.names.member(name).map(|member| member.key),
-            Party::Home(_) => None,
-        }
     }
 }

@@ -22,7 +22,8 @@ fn town(rooms: Vec<CallRoom>) -> Town {
 fn call(town: &mut Town, whom: &str, call: &str) -> (u16, Option<String>) {
     town.send(0, ALICES, &invite("alice", ALICES, whom, call, ""));
     let mut last = town.next(0, ALICES);
-    while code(&last) == 100 && town.inboxes.iter().any(|(home, peer, _)| *home == 0 && *peer == at(ALICES)) {
+    let alices = Peer::Udp(ALICES.parse().unwrap());
+    while code(&last) == 100 && town.inboxes.iter().any(|(home, peer, _)| *home == 0 && *peer == alices) {
         last = town.next(0, ALICES);
     }
     (code(&last), last.get("Warning").map(str::to_owned))

@@ -1,32 +1,12 @@
-//! Puts the plans of the repository into the program, so that an installed one has them; and the commit that it is built
-//! from, so that its results name it.
+//! Puts the commit that it is built from into the program, so that its results name it.
 
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::env;
+use std::path::Path;
 use std::process::Command;
-use std::{env, fs, io};
 
-/// Where they are, from here.
-const EXPERIMENTS: &str = "../../../experiments";
-
-fn main() -> io::Result<()> {
+fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     name_commit();
-    let root = Path::new(&env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?).join(EXPERIMENTS);
-    println!("cargo::rerun-if-changed={}", root.display());
-    let mut plans = Vec::new();
-    if root.is_dir() {
-        find(&root, &mut plans)?;
-    }
-    plans.sort();
-    let mut code = String::from("&[\n");
-    for plan in &plans {
-        let name = plan.strip_prefix(&root).map_err(io::Error::other)?.with_extension("");
-        let name: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
-        writeln!(code, "    ({:?}, include_str!({plan:?})),", name.join("/")).map_err(io::Error::other)?;
-    }
-    code.push(']');
-    fs::write(Path::new(&env::var("OUT_DIR").map_err(io::Error::other)?).join("plans.rs"), code)
 }
 
 /// Sets `GUESTRIGHT_COMMIT` to the last commit, unless whoever builds has set it or there is no Git. Changes that are not
@@ -54,18 +34,4 @@ fn git(arguments: &[&str]) -> Option<String> {
     let output =
         Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
-}
-
-/// Every plan in a folder and in those within it.
-fn find(folder: &Path, plans: &mut Vec<PathBuf>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            println!("cargo::rerun-if-changed={}", path.display());
-            find(&path, plans)?;
-        } else if path.extension().is_some_and(|extension| extension == "toml") {
-            plans.push(path);
-        }
-    }
-    Ok(())
 }

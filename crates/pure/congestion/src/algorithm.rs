@@ -1,3 +1,8 @@
+use crate::{
+    Aimd, AimdSettings, AnyController, Bbr, BbrSettings, Cubic, CubicSettings, Fixed, Real, RealSettings,
+    Reno, RenoSettings, SettingsError, Vegas, VegasSettings, WINDOW_MAX, Westwood, WestwoodSettings,
+};
+
 /// A congestion control for QUIC by the name that plans and programs call it: quinn's own, and ours with settings of today
 /// (initial window of RFC 6928, bytes are counted, no growth of a window that is not used).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,6 +73,35 @@ impl Algorithm {
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
+    }
+}
+
+impl Algorithm {
+    /// The controller for segments of `segment` bytes; Reno's stands in for quinn's own.
+    ///
+    /// # Errors
+    ///
+    /// There are no such segments.
+    pub fn controller(self, segment: u32) -> Result<AnyController, SettingsError> {
+        let reno = RenoSettings::modern(segment);
+        Ok(match self {
+            Self::QuinnNewReno | Self::QuinnCubic | Self::QuinnBbr | Self::Reno => {
+                AnyController::Reno(Reno::new(reno)?)
+            }
+            Self::None => AnyController::Fixed(Fixed::new(WINDOW_MAX, segment)?),
+            Self::Aimd => AnyController::Aimd(Aimd::new(AimdSettings::smooth(reno))?),
+            Self::Vegas => {
+                let paper = VegasSettings::paper(segment);
+                AnyController::Vegas(Vegas::new(VegasSettings { initial_window: 10, ..paper })?)
+            }
+            Self::Westwood => AnyController::Westwood(Westwood::new(WestwoodSettings::algorithm_1(reno))?),
+            Self::WestwoodPlus => AnyController::Westwood(Westwood::new(WestwoodSettings::plus(reno))?),
+            Self::Real => AnyController::Real(Real::new(RealSettings::new(reno))?),
+            Self::Cubic => AnyController::Cubic(Cubic::new(CubicSettings::rfc9438(reno))?),
+            Self::Bbr => {
+                AnyController::Bbr(Bbr::new(BbrSettings { header: 28, ..BbrSettings::linux(segment, 0) })?)
+            }
+        })
     }
 }
 

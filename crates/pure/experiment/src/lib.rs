@@ -48,7 +48,7 @@ pub use evaluate::{
 };
 pub use plan::{Mistake, Plan, PlanError, Platform, Problem, Run, RunKey};
 pub use report::{Files, Provenance, report_html};
-pub use results::{Adopted, Results, ResultsError, Row};
+pub use results::{Adopted, Cells, Column, Results, ResultsError, Row};
 #[doc(hidden)]
 pub use settings::declared;
 pub use settings::{Kind, SettingError, SettingInfo, Settings};

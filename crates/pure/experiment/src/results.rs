@@ -1,7 +1,9 @@
 //! What the runs of a plan gave, and their text form.
 
+mod columns;
 mod csv;
 
+pub use columns::{Cells, Column};
 pub(crate) use csv::line as csv_line;
 
 use crate::plan::{Plan, Run};

@@ -1,9 +1,8 @@
 //! Where plans come from: files, folders, and the program itself.
 
 use guestright_error::{OrFail as _, RunError};
-use guestright_experiment::{Mistake, Plan, PlanError, Testbed};
+use guestright_experiment::{Plan, Testbed};
 use guestright_results::file;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -16,8 +15,6 @@ const PLANS_MAX: usize = 1_000;
 const TAKEN: [&str; 2] = [crate::folder::EVALUATION, crate::folder::REPORT];
 /// How deep folders are looked into.
 const DEPTH_MAX: usize = 8;
-/// The most characters of a line that are shown.
-const SHOWN_MAX: usize = 120;
 
 /// The text of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,7 +131,9 @@ impl Source {
 
     pub(crate) fn parse_with(&self, testbeds: &'static [&'static dyn Testbed]) -> Result<Plan, RunError> {
         let plan = Plan::parse(&self.text, testbeds);
-        let plan = plan.map_err(|error| self.refusal(&error))?;
+        let plan = plan.map_err(|error| {
+            RunError::config(error.pointed(&self.name, &self.text)).with_hint(MISTAKE_HINT)
+        })?;
         if TAKEN.contains(&plan.name()) {
             let error =
                 format!("{}: `name` cannot be {}, the name of a file of results", self.name, plan.name());
@@ -142,34 +141,6 @@ impl Source {
         }
         Ok(plan)
     }
-
-    /// What is wrong, line by line, as compilers say it.
-    fn refusal(&self, error: &PlanError) -> RunError {
-        let count = error.mistakes.len();
-        let mut text = match count {
-            1 => format!("{} has a mistake", self.name),
-            _ => format!("{} has {count} mistakes", self.name),
-        };
-        for mistake in &error.mistakes {
-            let Mistake { line, column, problem } = mistake;
-            let _ = write!(text, "\n{}:{line}:{column}: {problem}", self.name);
-            if let Some(shown) = self.text.lines().nth(line.saturating_sub(1)) {
-                text.push_str(&pointed(*line, *column, shown));
-            }
-        }
-        RunError::config(text).with_hint(MISTAKE_HINT)
-    }
-}
-
-/// A line with its number, and a caret below the character that is meant.
-fn pointed(line: usize, column: usize, text: &str) -> String {
-    // Of a long line the part around the place.
-    let first = column.saturating_sub(SHOWN_MAX * 2 / 3);
-    let shown: String =
-        text.chars().skip(first).take(SHOWN_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let margin = " ".repeat(line.to_string().len());
-    let before = " ".repeat(column.saturating_sub(1).saturating_sub(first));
-    format!("\n  {line} | {}\n  {margin} | {before}^", shown.trim_end())
 }
 
 #[cfg(test)]
@@ -213,18 +184,5 @@ mod tests {
         std::fs::create_dir(path("empty")).unwrap();
         let error = find_one(path("empty").to_str().unwrap(), PLANS).unwrap_err().to_string();
         assert!(error.contains("/empty has no .toml files"), "{error}");
-    }
-
-    #[test]
-    fn the_character_that_is_meant_has_a_caret_below_it() {
-        assert_eq!(
-            pointed(7, 5, "a\tb = 1"),
-            "\n  7 | a b = 1\n  7 |     ^".replacen("\n  7 |     ^", "\n    |     ^", 1)
-        );
-        let long = format!("{}X{}", "a".repeat(500), "b".repeat(500));
-        let text = pointed(12, 501, &long);
-        let lines: Vec<&str> = text.lines().skip(1).collect();
-        assert_eq!(lines[0].find('X'), lines[1].find('^'), "{text}");
-        assert!(lines[0].len() < 140);
     }
 }

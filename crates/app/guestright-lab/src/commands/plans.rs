@@ -4,9 +4,7 @@ use guestright_bench::plan_files;
 pub(super) use guestright_bench::plan_files::{MISTAKE_HINT, Source, testbeds};
 use guestright_bench::record::Program;
 use guestright_error::RunError;
-
-/// The plans of the repository, by name: `("paper-a/table-2", "…")`.
-const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/plans.rs"));
+use guestright_plans::BUILT_IN;
 
 /// All plans that are built in.
 pub(super) fn built_in() -> Vec<Source> {

@@ -1,6 +1,9 @@
 use crate::settings::SettingError;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use thiserror::Error;
+
+/// The most characters of a line that are shown.
+const SHOWN_MAX: usize = 120;
 
 /// Why a plan is refused: every mistake that was found, in the order of the lines.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -97,6 +100,37 @@ pub enum Problem {
     Unfit(String),
 }
 
+impl PlanError {
+    /// What is wrong with the plan of this name and text, line by line, as compilers say it.
+    #[must_use]
+    pub fn pointed(&self, name: &str, text: &str) -> String {
+        let count = self.mistakes.len();
+        let mut refusal = match count {
+            1 => format!("{name} has a mistake"),
+            _ => format!("{name} has {count} mistakes"),
+        };
+        for mistake in &self.mistakes {
+            let Mistake { line, column, problem } = mistake;
+            let _ = write!(refusal, "\n{name}:{line}:{column}: {problem}");
+            if let Some(shown) = text.lines().nth(line.saturating_sub(1)) {
+                refusal.push_str(&pointed(*line, *column, shown));
+            }
+        }
+        refusal
+    }
+}
+
+/// A line with its number, and a caret below the character that is meant.
+fn pointed(line: usize, column: usize, text: &str) -> String {
+    // Of a long line the part around the place.
+    let first = column.saturating_sub(SHOWN_MAX * 2 / 3);
+    let shown: String =
+        text.chars().skip(first).take(SHOWN_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let margin = " ".repeat(line.to_string().len());
+    let before = " ".repeat(column.saturating_sub(1).saturating_sub(first));
+    format!("\n  {line} | {}\n  {margin} | {before}^", shown.trim_end())
+}
+
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, mistake) in self.mistakes.iter().enumerate() {
@@ -121,4 +155,22 @@ fn hint(meant: Option<&str>) -> String {
 
 fn at(point: &str) -> String {
     if point.is_empty() { String::new() } else { format!(", {point}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_character_that_is_meant_has_a_caret_below_it() {
+        assert_eq!(
+            pointed(7, 5, "a\tb = 1"),
+            "\n  7 | a b = 1\n  7 |     ^".replacen("\n  7 |     ^", "\n    |     ^", 1)
+        );
+        let long = format!("{}X{}", "a".repeat(500), "b".repeat(500));
+        let text = pointed(12, 501, &long);
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        assert_eq!(lines[0].find('X'), lines[1].find('^'), "{text}");
+        assert!(lines[0].len() < 140);
+    }
 }

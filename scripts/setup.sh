@@ -146,6 +146,7 @@ find_missing_packages() {
     has dig || lacks bind9-dnsutils "dig (an outside judge of what is in the DNS)"
     find_missing_strongswan
     case $group in test | bench) return ;; esac
+    { has python3 && python3 -c 'import ensurepip' 2>/dev/null; } || lacks python3-venv "python3 (builds and tries the package for Python)"
     has shellcheck || lacks shellcheck "shellcheck (checks the shell scripts)"
     has valgrind || lacks valgrind "valgrind (counts the instructions of hot paths)"
     needs_tool cargo-deny $deny_version "licences, versions and origins of dependencies"

@@ -19,6 +19,7 @@ mod openwrt;
 mod package;
 mod page;
 mod profile;
+mod python;
 mod release;
 mod router;
 mod rust_text;
@@ -46,6 +47,7 @@ usage: cargo xtask COMMAND [ARGUMENTS]
   page [build|recorded|programs]
                    the household's page: built (Node, npm); from recordings, and over real programs, in Debian's
                    Chromium; without a word all three
+  python           the package for Python: its wheel, types, tests, examples, notebooks, and a sweep on Ray
   package deb|rpm [--program PATH | --profile NAME] [--version VERSION]
                    packages of both programs, in target/package
   package openwrt [FOLDER]
@@ -118,6 +120,7 @@ fn run(arguments: &[String]) -> Result<()> {
         "package" if rest.first().is_some_and(|what| what == "openwrt") => openwrt::run(&rest[1..]),
         "package" => package::run(rest),
         "page" => page::run(rest),
+        "python" => python::run(),
         "libraries" => libraries::run(rest),
         "bench" => bench::run(rest),
         "profile" => profile::run(rest),

@@ -182,10 +182,12 @@ pub(crate) fn verify_receipt(
 
 /// A refusal by the kind that the vectors in docs/vectors give it.
 fn identity_refused(py: Python<'_>, error: IdentityError) -> PyErr {
-    let kind = match &error {
-        IdentityError::BadKey(_) => "bad-key",
-        IdentityError::UnknownSuite { .. } => "unknown-suite",
-        _ => ReceiptError::from(error.clone()).kind(),
+    let kind = if matches!(error, IdentityError::BadKey(_)) {
+        "bad-key"
+    } else if matches!(error, IdentityError::UnknownSuite { .. }) {
+        "unknown-suite"
+    } else {
+        ReceiptError::from(error.clone()).kind()
     };
     refused(py, &error, kind)
 }

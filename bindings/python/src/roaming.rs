@@ -133,7 +133,18 @@ impl Home {
                     self.server.handle_fetched(*token, found);
                 }
                 home::Event::Keep(write) => self.server.handle_kept(write.token, &mut self.rng, now),
-                _ => self.events.push_back(event),
+                home::Event::SendHome(..)
+                | home::Event::AskHome(..)
+                | home::Event::HomeLearned(..)
+                | home::Event::Reserved { .. }
+                | home::Event::Revoked(_)
+                | home::Event::Finished { .. }
+                | home::Event::Renewed { .. }
+                | home::Event::Begun { .. }
+                | home::Event::Decided { .. }
+                | home::Event::Answered { .. }
+                | home::Event::Acted { .. }
+                | home::Event::Refused { .. } => self.events.push_back(event),
             }
         }
     }

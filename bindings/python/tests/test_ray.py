@@ -20,16 +20,24 @@ ray = pytest.importorskip("ray")
 SPEC = {"num_cpus": 1, "object_store_memory": 80 * 1024 * 1024, "include_dashboard": False}
 
 
-@pytest.fixture
-def cluster() -> Iterator[Any]:
+def start() -> Any:
+    """Ray gives a node 30 s to start, of which an otherwise busy computer may need more: its own start is tried twice."""
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args=SPEC)
+    try:
+        return Cluster(initialize_head=True, head_node_args=SPEC)
+    except Exception:
+        return Cluster(initialize_head=True, head_node_args=SPEC)
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    cluster = start()
     try:
         yield cluster
     finally:
         ray.shutdown()
-        cluster.shutdown()  # type: ignore[no-untyped-call]
+        cluster.shutdown()
 
 
 def test_a_node_that_is_lost_costs_a_retry_and_no_row(cluster: Any, tmp_path: pathlib.Path) -> None:

@@ -1,10 +1,10 @@
 //! The lab for Python: types are converted here, and nothing is decided.
 //!
 //! In: texts of plans, settings, numbers, bytes and times of Python's. Out: tables by Arrow's C data interface
-//! ([`table`]), ratings, receipts, and the machines of `pure` and `sim` as objects that are given the time. What a user
+//! (`table`), ratings, receipts, and the machines of `pure` and `sim` as objects that are given the time. What a user
 //! sees of it is in `python/guestright`, with its types in `_lab.pyi`.
 //!
-//! - Python's lock is released while runs are made ([`sweep`]), and Ctrl-C is looked for meanwhile.
+//! - Python's lock is released while runs are made (`sweep`), and Ctrl-C is looked for meanwhile.
 //! - There is no state but that of objects: any number of plans, sweeps and machines go on beside each other.
 
 mod errors;

@@ -191,7 +191,6 @@ async fn serve(
     let credentials = renewal::latest(credentials, state);
     // Before anything is opened or changed.
     let rules = settings.rules()?;
-    let calls = Calls::new(settings.radio.as_ref())?;
     private::make_private_directory(state)?;
     let Kept { store, undelivered, revocations, blocked, retention } = Kept::open(state, settings.retention)?;
     let access_point_address = rules.access_point;
@@ -235,7 +234,6 @@ async fn serve(
         blocked,
         team: team.clone(),
         condition,
-        calls,
         page,
         phones,
         retention,
@@ -297,7 +295,6 @@ struct Parts {
     blocked: Blocked,
     team: String,
     condition: Condition,
-    calls: Calls,
     page: Option<Page>,
     phones: Option<Phones>,
     retention: Retention,
@@ -309,7 +306,7 @@ impl Loop {
         let guests = Guests::new(settings.trial(), now);
         parts.machine.set_blocked_devices(parts.blocked.devices().clone(), now);
         let Parts { machine, clock, link, orders, home, home_events, credentials, own, rng, .. } = parts;
-        let Parts { store, blocked, team, condition, calls, page, phones, retention, .. } = parts;
+        let Parts { store, blocked, team, condition, page, phones, retention, .. } = parts;
         Self {
             machine,
             clock,
@@ -347,7 +344,7 @@ impl Loop {
             blocked,
             shown: overview::Shown::default(),
             counts: metrics::Counts::default(),
-            calls,
+            calls: Calls::new(settings.radio.as_ref()),
             page,
             phones,
             retention,

@@ -77,6 +77,7 @@ impl Settings {
         if let Some(splash) = &self.splash {
             splash.machine(address)?;
         }
+        self.radio.as_ref().map(super::Radio::check).transpose()?;
         rules.lease_ms = self.lease_ms();
         rules.check().map_err(RunError::config)?;
         Ok(rules)

@@ -216,3 +216,6 @@ impl VertexPath {
         &self.vertices[1..self.vertices.len() - 1]
     }
 }
+
+#[cfg(test)]
+mod tests;

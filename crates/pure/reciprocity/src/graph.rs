@@ -331,6 +331,11 @@ impl Graph {
         &self.heads[row.start as usize..row.end as usize]
     }
 
+    /// The arc in a part of a row that leads to `head`, even if nothing is left on it.
+    pub(crate) fn find_head(&self, row: Range<u32>, head: u32) -> Option<u32> {
+        find_in_row(&self.heads, row, head)
+    }
+
     pub(crate) fn tails(&self, row: Range<u32>) -> (&[u32], &[u32]) {
         let row = row.start as usize..row.end as usize;
         (&self.tails[row.clone()], &self.tail_arcs[row])

@@ -4,6 +4,7 @@ use super::network::{Network, is_live};
 use super::scratch::{Cursor, Step};
 use super::search::{Met, Search};
 use crate::graph::NONE;
+use std::ops::Range;
 
 /// What must hold of the next node on a shortest path.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +15,16 @@ enum Wanted {
     Meeting(u32, u32),
     /// On the target's side: that level to the target.
     ToTarget(u32),
+}
+
+impl Wanted {
+    /// Whether the target alone will do: no other node is at its level.
+    fn is_target(self, base: u32) -> bool {
+        match self {
+            Self::FromSource(_) => false,
+            Self::Meeting(_, to_target) | Self::ToTarget(to_target) => to_target == base,
+        }
+    }
 }
 
 impl<N: Network> Search<'_, N> {
@@ -73,6 +84,7 @@ impl<N: Network> Search<'_, N> {
         let wanted = self.wanted(node, met);
         let mut cursor = self.scratch.cursor(node).unwrap_or_else(|| self.first(node));
         let step = loop {
+            cursor = self.pass(node, cursor, wanted);
             if self.scanned >= self.arcs_max {
                 break None;
             }
@@ -85,6 +97,48 @@ impl<N: Network> Search<'_, N> {
         };
         self.scratch.set_cursor(node, cursor);
         step
+    }
+
+    /// Moves a cursor in a row past the arcs that lead to no wanted node, as far as out of the row.
+    ///
+    /// To the target alone leads at most one arc of a row, and rows are sorted by where their arcs lead, so most are not looked
+    /// at. They are counted as if they were: a budget ends the same searches at the same point, and everybody who knows the
+    /// same decides the same.
+    fn pass(&mut self, node: u32, cursor: Cursor, wanted: Wanted) -> Cursor {
+        let Cursor::Row(from) = cursor else { return cursor };
+        #[cfg(test)]
+        if super::tests::walks() {
+            return cursor;
+        }
+        let row = from..self.network.out_row(node).end;
+        let found = if wanted.is_target(self.scratch.base) {
+            self.network.graph().find_head(row.clone(), self.target)
+        } else {
+            self.first_admitted(row.clone(), wanted)
+        };
+        let to = found.unwrap_or(row.end);
+        let passed = u64::from(to - from);
+        if passed >= self.arcs_max.saturating_sub(self.scanned) {
+            self.scanned = self.arcs_max.max(self.scanned);
+            return cursor; // The query is over.
+        }
+        self.scanned += passed;
+        if found.is_some() { Cursor::Row(to) } else { self.first_extra(node) }
+    }
+
+    /// The first arc in a part of a row that leads to a wanted node, whether it has room or not.
+    fn first_admitted(&self, row: Range<u32>, wanted: Wanted) -> Option<u32> {
+        let heads = self.network.graph().heads(row.clone());
+        let levels = |head: &u32| self.scratch.levels[*head as usize];
+        let is_live = |head: &u32| is_live(*head);
+        let found = match wanted {
+            Wanted::FromSource(level) => heads.iter().position(|it| is_live(it) && levels(it)[0] == level),
+            Wanted::Meeting(level, level_target) => {
+                heads.iter().position(|it| is_live(it) && levels(it) == [level, level_target])
+            }
+            Wanted::ToTarget(level) => heads.iter().position(|it| is_live(it) && levels(it)[1] == level),
+        }?;
+        Some(row.start + u32::try_from(found).expect("a row is shorter than all rows"))
     }
 
     fn wanted(&self, node: u32, met: Met) -> Wanted {

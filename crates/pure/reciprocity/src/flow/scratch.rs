@@ -17,8 +17,10 @@ pub struct Scratch {
     pub(super) states: Vec<NodeState>,
     pub(super) query: u32,
     pub(super) phase: u32,
-    /// By arc: one more than its number in `carried`, or zero.
+    /// By arc that is listed: its number in `carried`.
     slots: Vec<u32>,
+    /// By arc, one bit: the arc has a slot. Where most have none, this is small enough to stay near the processor.
+    listed: Vec<u64>,
     /// By arc, one bit: the arc carries all it can.
     full: Vec<u64>,
     /// The arcs that carried flow in this query, in the order in which they first did.
@@ -88,7 +90,7 @@ impl Scratch {
     /// Makes ready for a query on a network of that size.
     pub(super) fn begin(&mut self, nodes: usize, arcs: usize) {
         for entry in self.carried.drain(..) {
-            self.slots[entry.arc as usize] = 0;
+            self.listed[entry.arc as usize / 64] = 0;
             self.full[entry.arc as usize / 64] = 0;
         }
         if self.levels.len() < nodes {
@@ -97,6 +99,7 @@ impl Scratch {
         }
         if self.slots.len() < arcs {
             self.slots.resize(arcs, 0);
+            self.listed.resize(arcs.div_ceil(64), 0);
             self.full.resize(arcs.div_ceil(64), 0);
         }
         if self.query == u32::MAX || self.phase > u32::MAX / 2 {
@@ -119,10 +122,11 @@ impl Scratch {
     }
 
     pub(super) fn flow(&self, arc: u32) -> u64 {
-        match self.slots[arc as usize] {
-            0 => 0,
-            slot => self.carried[slot as usize - 1].bytes,
-        }
+        if self.is_listed(arc) { self.carried[self.slots[arc as usize] as usize].bytes } else { 0 }
+    }
+
+    fn is_listed(&self, arc: u32) -> bool {
+        self.listed[arc as usize / 64] >> (arc % 64) & 1 == 1
     }
 
     pub(super) fn is_full(&self, arc: u32) -> bool {
@@ -154,10 +158,8 @@ impl Scratch {
 
     /// Puts `bytes` more on the arc from `tail` to `head`, which has room for `capacity` in all.
     pub(super) fn push(&mut self, arc: u32, tail: u32, head: u32, bytes: u64, capacity: u64) {
-        let at = match self.slots[arc as usize] {
-            0 => self.list(arc, tail, head),
-            slot => slot as usize - 1,
-        };
+        let at =
+            if self.is_listed(arc) { self.slots[arc as usize] as usize } else { self.list(arc, tail, head) };
         let carried = &mut self.carried[at].bytes;
         *carried += bytes;
         if *carried == capacity {
@@ -168,7 +170,7 @@ impl Scratch {
     /// Takes `bytes` off an arc that carries at least as many.
     pub(super) fn pull(&mut self, arc: u32, bytes: u64) {
         let slot = self.slots[arc as usize] as usize;
-        self.carried[slot - 1].bytes -= bytes;
+        self.carried[slot].bytes -= bytes;
         self.full[arc as usize / 64] &= !(1 << (arc % 64));
     }
 
@@ -177,7 +179,8 @@ impl Scratch {
         let number = u32::try_from(at).expect("there are no more of them than arcs");
         let (next_out, next_in) = (self.first_out(tail), self.first_in(head));
         self.carried.push(Carried { arc, tail, head, next_out, next_in, bytes: 0 });
-        self.slots[arc as usize] = number + 1;
+        self.slots[arc as usize] = number;
+        self.listed[arc as usize / 64] |= 1 << (arc % 64);
         self.state_of(tail).out = number;
         self.state_of(head).into = number;
         at

@@ -151,7 +151,10 @@ impl<N: Network> Search<'_, N> {
         let newest = self.scratch.first_out(node);
         step.scanned += row.len() as u64;
         for (&head, arc) in network.graph().heads(row.clone()).iter().zip(row) {
-            if is_live(head) && (newest == NONE || !self.scratch.is_full(arc)) {
+            if is_live(head)
+                && step.gains(self.scratch, head)
+                && (newest == NONE || !self.scratch.is_full(arc))
+            {
                 step.reach(self.scratch, head);
             }
         }
@@ -181,8 +184,12 @@ impl<N: Network> Search<'_, N> {
         step.scanned += row.len() as u64;
         let (tails, arcs) = network.graph().tails(row);
         for (&tail, &arc) in tails.iter().zip(arcs) {
-            if is_live(tail) && (newest == NONE || !self.scratch.is_full(arc)) {
-                step.reach(self.scratch, network.out_node(tail));
+            if !is_live(tail) {
+                continue;
+            }
+            let node = network.out_node(tail);
+            if step.gains(self.scratch, node) && (newest == NONE || !self.scratch.is_full(arc)) {
+                step.reach(self.scratch, node);
             }
         }
         let mut extra = network.first_extra_in(node);
@@ -216,16 +223,18 @@ struct Expansion {
 }
 
 impl Expansion {
-    /// Notes that the side reaches `node`. Once the sides met, only meeting points matter.
+    /// Whether it matters that the side reaches `node`: it has not been there. Once the sides met, only meeting points matter.
+    fn gains(&self, scratch: &Scratch, node: u32) -> bool {
+        let levels = scratch.levels[node as usize];
+        levels[self.side] < self.base && (!self.met || levels[1 - self.side] >= self.base)
+    }
+
+    /// Notes that the side reaches `node`, if that matters.
     fn reach(&mut self, scratch: &mut Scratch, node: u32) {
-        let levels = &mut scratch.levels[node as usize];
-        if levels[self.side] >= self.base {
-            return;
-        }
-        let meets = levels[1 - self.side] >= self.base;
-        if meets || !self.met {
+        if self.gains(scratch, node) {
+            let levels = &mut scratch.levels[node as usize];
             levels[self.side] = self.level;
-            self.met |= meets;
+            self.met |= levels[1 - self.side] >= self.base;
             self.next.push(node);
         }
     }

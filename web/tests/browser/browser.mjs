@@ -2,6 +2,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { chromium } from 'playwright-core';
+import { textsOf, untranslated } from './words.mjs';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
@@ -78,6 +79,15 @@ export async function judge(page, title) {
   await page.evaluate(AXE);
   const { violations } = await page.evaluate((runOnly) => globalThis.axe.run(document, { runOnly }), RULES);
   for (const { id, nodes } of violations) check(false, title, `axe ${id}: ${nodes.map((node) => node.html).join(' ')}`);
+}
+
+/** In a language other than English nothing of the page's own may be English. */
+export async function judgeWords(page, title, language) {
+  const is = await page.evaluate(() => document.documentElement.lang);
+  check(is === language, title, `the page is in ${is}`);
+  const texts = await textsOf(page);
+  check(texts.length > 10, title, `${texts.length} texts`);
+  for (const text of untranslated(texts, language)) check(false, title, `not translated: ${text}`);
 }
 
 export async function picture(page, title) {

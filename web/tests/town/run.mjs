@@ -2,7 +2,8 @@
 // inside a town of network namespaces without an Internet: `node run.mjs ADDRESS CODE SIZE`. What it does is seen on the page, and by
 // the test at the programs. Pictures go to `pictures/`.
 import assert from 'node:assert/strict';
-import { goTo, judge, launch, open, picture, problems, SCHEMES, seen } from '../browser/browser.mjs';
+import { goTo, judge, judgeWords, launch, open, picture, problems, SCHEMES, seen } from '../browser/browser.mjs';
+import { OTHER_LANGUAGES } from '../browser/words.mjs';
 
 const VIEWS = ['now', 'owed', 'members', 'history', 'allowance', 'refusals', 'health', 'settings', 'more'];
 const [address, code, size] = process.argv.slice(2);
@@ -56,6 +57,28 @@ class Person {
       await judge(this.page, `town ${view} ${size} ${scheme}`);
       await picture(this.page, `town ${view} ${size} ${scheme}`);
     }
+  }
+
+  /** Every view in every other language: what the programs say is English, and nothing of the page itself. */
+  async looksAroundIn(language) {
+    await this.speaks(language);
+    for (const view of VIEWS.filter((view) => view !== 'more' || size === 'phone')) {
+      await goTo(this.page, view);
+      await this.page.evaluate(() => document.querySelectorAll('main details').forEach((it) => (it.open = true)));
+      await judge(this.page, `town ${view} ${size} ${language}`);
+      await judgeWords(this.page, `town ${view} ${size} ${language}`, language);
+    }
+    await goTo(this.page, 'owed');
+    await this.page.locator('main a[href^="#/owed/"]').first().click();
+    await this.page.waitForSelector('main .why');
+    await judgeWords(this.page, `town why ${size} ${language}`, language);
+    await this.speaks('en');
+    await goTo(this.page, 'now');
+  }
+
+  async speaks(language) {
+    await this.page.locator('footer').getByRole('combobox').selectOption(language);
+    await this.page.waitForFunction((language) => document.documentElement.lang === language, language);
   }
 
   async asksWhy() {
@@ -164,6 +187,8 @@ try {
   await page.goto(`${address}/#${code}`);
   await person.guests(2);
   for (const scheme of SCHEMES) await person.looksAround(scheme);
+  await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
+  for (const language of OTHER_LANGUAGES) await person.looksAroundIn(language);
   await person.asksWhy();
   await person.servesEverybody();
   await person.keepsMembers();

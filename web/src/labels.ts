@@ -43,6 +43,7 @@ const REASON_SENTENCES = {
   owed: 'why_owed',
   sponsored: 'why_sponsored',
   allowance: 'why_allowance',
+  everybody: 'why_everybody',
   trial: 'why_trial',
   receipts: 'why_receipts',
   other: 'why_other',

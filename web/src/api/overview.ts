@@ -56,7 +56,7 @@ export interface CallRoom {
   members: string[];
 }
 
-export type ServedBy = 'own' | 'owed' | 'chain' | 'sponsored' | 'allowance' | 'trial' | 'receipts' | 'other';
+export type ServedBy = 'own' | 'owed' | 'chain' | 'sponsored' | 'allowance' | 'everybody' | 'trial' | 'receipts' | 'other';
 
 export interface Guest {
   id: string;

@@ -79,6 +79,7 @@ export const ENGLISH = {
   why_chain: 'A chain of debts leads from you through {1} to their household.',
   why_sponsored: 'You have set something aside for their household.',
   why_allowance: 'On what you give away; nothing is owed to their household.',
+  why_everybody: 'You serve everybody for now; what they use is owed to you.',
   why_trial: 'On the trial that you offer to anybody.',
   why_receipts: 'By the receipts that their household has shown.',
   why_other: 'For a reason that this page does not know.',

@@ -78,6 +78,7 @@ export const FRENCH: Texts = {
   why_chain: 'Une chaîne de dettes mène de vous à son foyer par {1}.',
   why_sponsored: 'Vous avez mis quelque chose de côté pour son foyer.',
   why_allowance: 'Sur ce que vous offrez ; rien n’est dû à son foyer.',
+  why_everybody: 'Pour le moment vous servez tout le monde ; ce qui est utilisé vous est dû.',
   why_trial: 'Sur l’essai que vous offrez à tous.',
   why_receipts: 'D’après les reçus que son foyer a montrés.',
   why_other: 'Pour une raison que cette page ne connaît pas.',

@@ -78,6 +78,7 @@ export const GERMAN: Texts = {
   why_chain: 'Eine Kette von Schulden führt von Ihnen über {1} zu diesem Haushalt.',
   why_sponsored: 'Sie haben für diesen Haushalt etwas zurückgelegt.',
   why_allowance: 'Aus dem, was Sie verschenken; diesem Haushalt wird nichts geschuldet.',
+  why_everybody: 'Zurzeit lassen Sie alle ins Netz; was sie nutzen, wird Ihnen geschuldet.',
   why_trial: 'Auf Probe, wie Sie es allen anbieten.',
   why_receipts: 'Nach den Quittungen, die dieser Haushalt gezeigt hat.',
   why_other: 'Aus einem Grund, den diese Seite nicht kennt.',

@@ -64,6 +64,8 @@ pub enum ServedBy {
     Sponsored,
     /// What the household gives away to anybody's members.
     Allowance,
+    /// The household serves everybody for now, though nothing is owed to its team.
+    Everybody,
     /// What the household lets anybody use once, without being a member.
     Trial,
     /// Receipts, by one of the papers' policies.

@@ -20,6 +20,7 @@ mod sessions;
 mod starts;
 mod stations;
 
+use crate::home::is_for_everybody;
 use crate::message::{Acknowledgement, Code, Device, InSession, Message, Nonce, Reference, Update, Volume};
 use away::{Away, Denied};
 use budget::{Budget, OnHolds};
@@ -942,6 +943,7 @@ impl AccessPoint {
         };
         let Ruling { mut grant, volume, valid_for_seconds, reason } = ruling;
         let address = question.address;
+        let for_everybody = grant.is_some() && is_for_everybody(&reason);
         let mut until = now + Micros::from_seconds(valid_for_seconds.max(1).into());
         let session = self.sessions.get(address);
         if let Some(session) =
@@ -967,6 +969,9 @@ impl AccessPoint {
                 }
             }
             (Some(class), None) => self.begin(question, (class, volume), until, now),
+        }
+        if let Some(session) = self.sessions.get_mut(address).filter(|_| grant.is_some()) {
+            session.for_everybody = for_everybody;
         }
     }
 
@@ -1408,6 +1413,10 @@ impl AccessPoint {
         if let Some(class) = grant {
             (session.decided_until, session.answered_until) = (until, until);
             let counted = session.counted;
+            // An answer that adds nothing says what it has left, and not on what.
+            if volume.as_ref().is_none_or(|volume| volume.total() > Bytes(0)) {
+                session.for_everybody = is_for_everybody(&reason);
+            }
             if let Some(volume) = volume.as_ref().filter(|volume| !volume.holds.is_empty()) {
                 let bytes = volume.total().saturating_sub(volume.allowance);
                 session.chain = Some(DebtChain { between: volume.between.clone(), bytes });

@@ -34,7 +34,7 @@ use rand::CryptoRng;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use config::Config;
-pub use credit::{CreditConfig, KeptCredit, Neighbour, credit_class, is_used_up};
+pub use credit::{CreditConfig, KeptCredit, Neighbour, credit_class, is_for_everybody, is_used_up};
 
 /// A connected program of the own team, numbered by the program around the machine.
 pub type Peer = u64;

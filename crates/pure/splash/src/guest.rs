@@ -61,6 +61,8 @@ pub enum WhyServed {
     Sponsored,
     /// On what the household gives away.
     Allowance,
+    /// The household serves everybody for now.
+    Everybody,
 }
 
 /// Why a team is not served.

@@ -51,6 +51,7 @@ pub(crate) struct Texts {
     pub(crate) why_chain: &'static str,
     pub(crate) why_sponsored: &'static str,
     pub(crate) why_allowance: &'static str,
+    pub(crate) why_everybody: &'static str,
     pub(crate) not_allowance: &'static str,
     pub(crate) not_unpaid: &'static str,
     pub(crate) not_busy: &'static str,

@@ -218,6 +218,7 @@ fn why_served(why: WhyServed, texts: &Texts) -> &'static str {
         WhyServed::Chain => texts.why_chain,
         WhyServed::Sponsored => texts.why_sponsored,
         WhyServed::Allowance => texts.why_allowance,
+        WhyServed::Everybody => texts.why_everybody,
     }
 }
 

@@ -104,7 +104,7 @@ prop_compose! {
         open in any::<bool>(), by_tunnel in any::<bool>(),
         served_by in prop::sample::select(vec![
             ServedBy::Own, ServedBy::Owed, ServedBy::Chain, ServedBy::Sponsored, ServedBy::Allowance,
-            ServedBy::Trial, ServedBy::Receipts, ServedBy::Other,
+            ServedBy::Everybody, ServedBy::Trial, ServedBy::Receipts, ServedBy::Other,
         ]),
         reason in sentence(), chain in vec(team(), 0..4), reserved in sum(),
     ) -> Guest {

@@ -73,6 +73,8 @@ pub(super) struct Session {
     pub(super) budget: Option<Budget>,
     /// The debts that it is served on.
     pub(super) chain: Option<DebtChain>,
+    /// Whether the team server said last that it is served because everybody is.
+    pub(super) for_everybody: bool,
     /// The last receipt that counted.
     pub(super) latest: Option<Receipt>,
     /// The last receipts of holds that are used up, which the team server may not have yet.
@@ -122,6 +124,8 @@ pub struct SessionStatus {
     pub left: Option<Bytes>,
     /// The debts that it is served on, as the team server named them last; nothing: it is served on what is given away.
     pub chain: Option<DebtChain>,
+    /// Whether it is served because the household serves everybody for now, as the team server said last.
+    pub for_everybody: bool,
 }
 
 /// The provider owes the first of these teams, that one the next, and the last one the visitor's.
@@ -168,6 +172,7 @@ impl Session {
             holds: false,
             budget: None,
             chain: None,
+            for_everybody: false,
             latest: None,
             finals: Vec::new(),
             more: More {
@@ -316,6 +321,7 @@ impl Session {
             was_blocked: self.was_blocked,
             left: self.budget.as_ref().map(|_| self.left()),
             chain: self.chain.clone(),
+            for_everybody: self.for_everybody,
         }
     }
 }

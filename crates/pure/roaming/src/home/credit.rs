@@ -34,6 +34,11 @@ pub fn is_used_up(reason: &str) -> bool {
     reason.starts_with(USED_UP)
 }
 
+/// Whether a home's sentence says that somebody is served because everybody is.
+pub fn is_for_everybody(reason: &str) -> bool {
+    reason.contains(EVERYBODY)
+}
+
 /// Of what is owed, a session that begins gets so much reserved at most (design note 0010).
 const FIRST_AMOUNT: Bytes = Bytes(8_000_000);
 
@@ -252,9 +257,20 @@ impl Credit {
         let sponsored = self.sponsored_for(consumer);
         let owed = self.holds.accounts().spendable(consumer).min(FIRST_AMOUNT).min(amount_max);
         let owed = if owed < Terms::AMOUNT_MIN.max(min) { Bytes(0) } else { owed };
-        let (slice, whose) = if self.serves_everybody(now) {
-            (slice_first, "of what this household gives everybody for now")
-        } else if sponsored >= min {
+        let class = credit_class(self.account(consumer), owed, owed, bounds);
+        if self.serves_everybody(now) {
+            let first = match owed {
+                Bytes(0) => String::new(),
+                owed => format!("{owed} to begin with of what this household owes your team, or lends it; "),
+            };
+            let reason = format!("{first}{EVERYBODY}, and what you use is owed");
+            return Ok(Grant {
+                class,
+                volume: Volume::of_allowance(slice_first.saturating_add(owed)),
+                reason,
+            });
+        }
+        let (slice, whose) = if sponsored >= min {
             (sponsored.min(slice_first), "of what this household has for your team")
         } else {
             (self.allowance.next_slice(slice_first, now), "of what this household gives away")
@@ -274,7 +290,6 @@ impl Credit {
                 )
             }
         };
-        let class = credit_class(self.account(consumer), owed, owed, bounds);
         Ok(Grant { class, volume: Volume::of_allowance(slice.saturating_add(owed)), reason })
     }
 

@@ -170,6 +170,11 @@ fn what_a_sponsored_guest_did_not_use_is_there_for_the_next() {
     assert_eq!(left, [(sponsored, Bytes(9 * MB).saturating_sub(world.guests[guest].signed()))]);
 }
 
+/// Whether the sessions at the first household are there because everybody is served.
+fn for_everybody(world: &World) -> Vec<bool> {
+    world.houses[0].ap.status().iter().map(|session| session.for_everybody).collect()
+}
+
 #[test]
 fn while_everybody_is_served_nothing_is_taken_from_what_is_given_away_and_all_of_it_is_owed() {
     let mut world = world(3, 2 * MB);
@@ -179,6 +184,7 @@ fn while_everybody_is_served_nothing_is_taken_from_what_is_given_away_and_all_of
     world.run_for(Micros::from_seconds(55));
     let carried = world.guests[guest].carried.0;
     assert!(carried > 4 * MB, "{carried}");
+    assert_eq!(for_everybody(&world), [true]);
     assert!(world.guests[guest].granted().iter().all(|(_, class)| *class == ServiceClass::Lowest));
     settle(&mut world);
     let now = world.now;
@@ -188,7 +194,9 @@ fn while_everybody_is_served_nothing_is_taken_from_what_is_given_away_and_all_of
     assert_eq!(account.allowance_debt, world.guests[guest].signed());
     // From then on it is as before.
     let stranger = world.visit(2, 0, Bundle::default());
-    world.run_for(Micros::from_seconds(60));
+    world.run_for(Micros::from_seconds(1));
+    assert_eq!(for_everybody(&world), [false]);
+    world.run_for(Micros::from_seconds(59));
     let carried = world.guests[stranger].carried.0;
     assert!((MB..=2 * MB + 2 * REFILL).contains(&carried), "{carried}");
 }
@@ -199,9 +207,11 @@ fn what_a_guest_had_before_everybody_is_served_stays_taken_from_what_is_given_aw
     let guest = world.visit(1, 0, Bundle::default());
     world.run_for(Micros::from_seconds(20));
     let (before, until) = (world.guests[guest].carried.0, world.now.unix_seconds().plus(600));
+    assert_eq!(for_everybody(&world), [false]);
     world.houses[0].home.serve_everybody(Some(until));
     // It gets other slices, and leaves some of the last.
     world.run_for(Micros::from_seconds(20));
+    assert_eq!(for_everybody(&world), [true]);
     settle(&mut world);
     let now = world.now;
     let (left, _) = world.houses[0].home.allowance(now).unwrap();

@@ -34,6 +34,7 @@ pub(super) const TEXTS: Texts = Texts {
     why_chain: "Your household has served others, and a chain of debts leads from here to it.",
     why_sponsored: "This household has set something aside for yours.",
     why_allowance: "It is part of what this household gives away each day to those it owes nothing.",
+    why_everybody: "This household serves everybody for now.",
     not_allowance: "This household owes yours nothing, and what it gives away is used up for now. Some of it comes back each \
                     hour.",
     not_unpaid: "This Wi-Fi carried something for you, and your side did not sign for it.",

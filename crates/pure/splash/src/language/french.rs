@@ -34,6 +34,7 @@ pub(super) const TEXTS: Texts = Texts {
     why_chain: "Votre foyer a servi d’autres gens, et une chaîne de dettes mène d’ici jusqu’à lui.",
     why_sponsored: "Ce foyer a mis quelque chose de côté pour le vôtre.",
     why_allowance: "C’est une part de ce que ce foyer offre chaque jour à ceux à qui il ne doit rien.",
+    why_everybody: "Ce foyer sert tout le monde pour le moment.",
     not_allowance: "Ce foyer ne doit rien au vôtre, et ce qu’il offre est épuisé pour l’instant. Une partie revient chaque heure.",
     not_unpaid: "Ce Wi-Fi a transporté quelque chose pour vous, et votre côté n’a pas signé de reçu.",
     not_busy: "Il n’y a plus de place pour un invité. Réessayez bientôt.",

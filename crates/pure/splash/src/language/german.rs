@@ -35,6 +35,7 @@ pub(super) const TEXTS: Texts = Texts {
     why_chain: "Ihr Haushalt hat andere ins Netz gelassen, und eine Kette von Schulden führt von hier zu ihm.",
     why_sponsored: "Dieser Haushalt hat für Ihren etwas zurückgelegt.",
     why_allowance: "Es ist ein Teil dessen, was dieser Haushalt jeden Tag an alle verschenkt, denen er nichts schuldet.",
+    why_everybody: "Dieser Haushalt lässt zurzeit alle ins Netz.",
     not_allowance: "Dieser Haushalt schuldet Ihrem nichts, und was er verschenkt, ist vorerst aufgebraucht. Jede Stunde kommt \
                     etwas davon nach.",
     not_unpaid: "Dieses WLAN hat für Sie etwas übertragen, und Ihre Seite hat den Empfang nicht unterschrieben.",

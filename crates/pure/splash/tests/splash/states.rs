@@ -67,6 +67,7 @@ pub(crate) fn all() -> Vec<(&'static str, Guest)> {
         ("welcome-owed", welcome(WhyServed::Owed, chain()[..1].to_vec())),
         ("welcome-sponsored", welcome(WhyServed::Sponsored, vec![])),
         ("served-allowance", guest(served(Lowest, WhyServed::Allowance, vec![]), Trial::UsedUp)),
+        ("served-everybody", guest(served(Lowest, WhyServed::Everybody, vec![]), Trial::Closed)),
         ("served-low", guest(served(Low, WhyServed::Sponsored, vec![]), Trial::Closed)),
         ("served-middle", guest(served(Middle, WhyServed::Owed, vec![]), Trial::Closed)),
         ("served-chain", guest(served(High, WhyServed::Chain, chain()), Trial::Closed)),

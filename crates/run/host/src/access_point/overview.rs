@@ -157,8 +157,20 @@ fn own_key(this: &Loop) -> Key {
 }
 
 fn guest(this: &mut Loop, session: &SessionStatus, now: Time) -> Guest {
-    let SessionStatus { address, team, class, started, until, counted, signed, open, left, chain, .. } =
-        session;
+    let SessionStatus {
+        address,
+        team,
+        class,
+        started,
+        until,
+        counted,
+        signed,
+        open,
+        left,
+        chain,
+        for_everybody,
+        ..
+    } = session;
     let (id, bits_per_second) = this.shown.look((*address, *started), *counted, &mut this.rng, now);
     let own = this.machine.team_id();
     let is_own = *team == own || *class == ServiceClass::Own;
@@ -166,6 +178,7 @@ fn guest(this: &mut Loop, session: &SessionStatus, now: Time) -> Guest {
         _ if is_own => ServedBy::Own,
         Some(chain) if chain.between.is_empty() => ServedBy::Owed,
         Some(_) => ServedBy::Chain,
+        None if *for_everybody => ServedBy::Everybody,
         // A budget is what credit gives. The papers' policies know none.
         None if left.is_some() => ServedBy::Allowance,
         None => ServedBy::Receipts,
@@ -238,6 +251,7 @@ fn reason(class: ServiceClass, served_by: ServedBy) -> String {
             "this household owes another team, and a chain of debts leads from there to this one"
         }
         ServedBy::Allowance => "out of what this household gives away",
+        ServedBy::Everybody => "this household serves everybody for now",
         ServedBy::Receipts => "by the receipts that are known, as the policy in force has it",
         ServedBy::Sponsored | ServedBy::Trial | ServedBy::Other => "as the home has decided",
     };
@@ -274,6 +288,7 @@ mod tests {
             was_blocked: false,
             left,
             chain: None,
+            for_everybody: false,
         }
     }
 
@@ -339,9 +354,14 @@ mod tests {
 
     #[test]
     fn each_reason_is_a_whole_sentence() {
-        for served_by in
-            [ServedBy::Own, ServedBy::Owed, ServedBy::Chain, ServedBy::Allowance, ServedBy::Receipts]
-        {
+        for served_by in [
+            ServedBy::Own,
+            ServedBy::Owed,
+            ServedBy::Chain,
+            ServedBy::Allowance,
+            ServedBy::Everybody,
+            ServedBy::Receipts,
+        ] {
             let sentence = reason(ServiceClass::Middle, served_by);
             assert!(sentence.starts_with("Served ") && sentence.ends_with('.'), "{sentence}");
         }

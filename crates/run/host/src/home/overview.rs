@@ -319,8 +319,7 @@ fn gather_overview(this: &mut Loop) -> Overview {
     let Answers { access_points, mut guests, refusals: others, guests_left_out, refusals_left_out } =
         this.overviews.rounds.answers(now);
     let sponsored: BTreeMap<_, _> = this.server.sponsored().collect();
-    let everybody = this.server.everybody_until(now).is_some();
-    guests.iter_mut().for_each(|guest| refine(guest, &sponsored, everybody));
+    guests.iter_mut().for_each(|guest| refine(guest, &sponsored));
     let hours = this.overviews.refused_hours(&others);
     let mut refusals: Vec<_> = this.overviews.refusals.iter().cloned().chain(others).collect();
     refusals.sort_by_key(|refusal| std::cmp::Reverse(refusal.at));
@@ -434,6 +433,10 @@ fn why_of(this: &mut Loop, team: TeamId) -> Why {
             None => format!("Refused: {reason}."),
         };
         why.reason = Sentence::shortened(&sentence);
+    } else if why.class.is_none() && this.server.everybody_until(now).is_some() {
+        why.class = Some(Class::Lowest);
+        why.reason =
+            Sentence::shortened("Served in the lowest class: this household serves everybody for now.");
     }
     why
 }
@@ -465,15 +468,13 @@ fn net(account: Account) -> (Bytes, Bytes) {
     (Bytes(net.max(0).unsigned_abs()), Bytes(net.min(0).unsigned_abs()))
 }
 
-/// Only the home knows what is set aside for a team, which is used before what is given away to all, and whether it serves everybody.
-fn refine(guest: &mut Guest, sponsored: &BTreeMap<TeamId, Bytes>, everybody: bool) {
+/// Only the home knows what is set aside for a team, which is used before what is given away to all.
+fn refine(guest: &mut Guest, sponsored: &BTreeMap<TeamId, Bytes>) {
     if guest.served_by != ServedBy::Allowance {
         return;
     }
     let left = guest.team.and_then(|team| sponsored.get(&team.0)).copied().unwrap_or_default();
-    if everybody {
-        guest.reason = Sentence::shortened("Served because this household serves everybody for now.");
-    } else if left > Bytes(0) {
+    if left > Bytes(0) {
         guest.served_by = ServedBy::Sponsored;
         guest.reason = Sentence::shortened("Served on what this household has set aside for the team.");
     }

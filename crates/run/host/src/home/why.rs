@@ -28,14 +28,18 @@ pub(super) fn why(this: &mut Loop, beginning: &str) -> Value {
         return json!({ "team": team.to_string(), "reason": "the household has blocked this team",
             "lines": ["The household serves this team no more: guestright home unblock."] });
     }
+    let everybody = this.server.everybody_until(this.clock.now());
+    let for_all = everybody.map(|until| {
+        format!("Whoever is owed nothing is served all the same, in the lowest class: this household serves everybody until {until}.")
+    });
     let explanation = this.server.explain(team, Bytes(1_000_000), &mut this.rng);
     let own = this.team;
     let name = |team: TeamId| if team == own { "our team".to_owned() } else { team.short() };
     if this.server.accounts().is_some() {
-        let lines = this.reservations(team, &name);
+        let lines: Vec<_> = this.reservations(team, &name).into_iter().chain(for_all).collect();
         return json!({ "team": team.to_string(), "reason": "by credit that is reserved between homes", "lines": lines });
     }
     json!({ "team": team.to_string(), "reason": explanation.decision.reason(),
         "ind": explanation.decision.ind.map(|ind| ind.to_string()),
-        "lines": explanation.lines(name) })
+        "lines": explanation.lines(name).into_iter().chain(for_all).collect::<Vec<_>>() })
 }

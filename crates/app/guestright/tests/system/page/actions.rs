@@ -3,7 +3,7 @@
 use super::{ANSWER_MAX, Answer, overview, request};
 use crate::town::services::AccessLog;
 use crate::town::{Rules, Town, WEB, inside, succeeded, until};
-use guestright_overview::{Member, Overview, Team};
+use guestright_overview::{Member, Overview, ServedBy, Team};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
@@ -165,7 +165,16 @@ fn everybody_is_served_while_the_page_says_so() {
     assert_eq!(class, "lowest");
     assert_eq!(town.download("member", 6_000_000).unwrap(), 6_000_000);
     let seen = page.overview();
+    assert_eq!(seen.guests[0].served_by, ServedBy::Everybody, "{:?}", seen.guests[0]);
     assert!(seen.guests[0].reason.as_str().contains("everybody"), "{:?}", seen.guests[0]);
+    let socket = town.path("house/ap-state/metrics.sock");
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.write_all(request("GET", "/metrics", "localhost", &[], "").as_bytes()).unwrap();
+    let metrics = Answer::read(stream).body;
+    assert!(metrics.contains("\nguestright_guests_for_everybody 1\n"), "{metrics}");
+    let why = ["home", "why", &seen.guests[0].team.unwrap().0.to_string(), "--config", "house/home.toml"];
+    let why = succeeded(&town.run_on("router", &why));
+    assert!(why.contains("this household serves everybody until"), "{why}");
     town.leave(visit);
     town.until_home_is_owed(6_000_000);
     let stop = ["home", "everybody", "--stop", "--config", "house/home.toml"];

@@ -186,7 +186,10 @@ fn why(this: &Loop, session: &SessionStatus) -> (WhyServed, Vec<Debt>) {
     if session.class == ServiceClass::Own || session.team == own {
         return (WhyServed::Own, Vec::new());
     }
-    let Some(chain) = &session.chain else { return (WhyServed::Allowance, Vec::new()) };
+    let Some(chain) = &session.chain else {
+        let why = if session.for_everybody { WhyServed::Everybody } else { WhyServed::Allowance };
+        return (why, Vec::new());
+    };
     let creditors = chain.between.iter().copied().chain([session.team]);
     let debtors = [own].into_iter().chain(chain.between.iter().copied());
     let debts = debtors.zip(creditors).map(|(debtor, creditor)| debt(debtor, creditor, chain.bytes));

@@ -14,6 +14,8 @@ pub struct AccessPointFigures {
     pub home_up: bool,
     /// Guests with a session.
     pub guests: PerClass,
+    /// Those of them who are served because the household serves everybody for now.
+    pub for_everybody: u64,
     /// Strangers who try the Wi-Fi.
     pub trials: u64,
     pub sessions_max: u64,
@@ -21,6 +23,9 @@ pub struct AccessPointFigures {
     pub opened: PerClass,
     pub ended: SessionEnds,
     pub carried: PerClass,
+    /// What passed from guests to the Internet, and what to them; that of trials and of tunnels among it.
+    pub uploaded: PerClass,
+    pub downloaded: PerClass,
     pub signed: PerClass,
     pub refused: BTreeMap<RefusedBy, u64>,
     /// Messages that were refused, by the machine's names.

@@ -17,6 +17,8 @@ pub struct HomeFigures {
     pub links_up: u64,
     /// Members who may come in through a tunnel.
     pub tunnels: u64,
+    /// What tunnels carried since they were set up; nothing where WireGuard does not answer.
+    pub tunnelled: Option<TunnelBytes>,
     /// Calls by how far they are; nothing where the exchange does not answer.
     pub calls: Option<BTreeMap<&'static str, u64>>,
     pub decisions: Decisions,
@@ -41,6 +43,15 @@ pub struct HomeFigures {
     /// When the first certificate ends, of the household's phones and of its other members, that has not ended and is not revoked.
     pub phone_not_after: Option<UnixSeconds>,
     pub member_not_after: Option<UnixSeconds>,
+}
+
+/// What passed in members' tunnels, as WireGuard counts it: packets with its headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TunnelBytes {
+    /// From members.
+    pub received: u64,
+    /// To members.
+    pub sent: u64,
 }
 
 /// Visitors whose case was decided.

@@ -1,6 +1,6 @@
 //! What an operator's monitoring reads of a home and of an access point (design note 0015).
 //!
-//! In: what their loops count ([`Buckets`], [`Waits`], [`Carried`]), and what they know when somebody asks ([`HomeFigures`],
+//! In: what their loops count ([`Buckets`], [`Waits`], [`Carried`], [`Directions`]), and what they know when somebody asks ([`HomeFigures`],
 //! [`AccessPointFigures`]). Out: OpenMetrics or Prometheus' older text (module `text`, with the feature of that name).
 //!
 //! Invariants: no label names a team, a member, a device or an address; the values of every label are a closed list in the code. Classes,
@@ -10,6 +10,7 @@
 mod access_point;
 mod buckets;
 mod carried;
+mod directions;
 mod home;
 mod process;
 #[cfg(feature = "text")]
@@ -21,6 +22,7 @@ mod waits;
 pub use access_point::{AccessPointFigures, LayersInForce, SessionEnds};
 pub use buckets::Buckets;
 pub use carried::{Carried, PerClass};
-pub use home::{CreditFigures, Decisions, HomeFigures, Receipts, StoreFigures};
+pub use directions::Directions;
+pub use home::{CreditFigures, Decisions, HomeFigures, Receipts, StoreFigures, TunnelBytes};
 pub use process::{OwnCertificate, Process};
 pub use waits::Waits;

@@ -483,7 +483,9 @@ impl Loop {
                 self.refused = None;
                 self.drops = reading.drops;
                 self.allowance = self.allowance.map(|_| reading.allowance);
-                for (address, counted) in reading.used {
+                for (address, traffic) in reading.used {
+                    self.counts.note_traffic(&address, traffic);
+                    let counted = guard::both_ways(traffic);
                     if self.guests.trials.contains(address) {
                         self.guests.trials.handle_traffic(address, counted, now);
                     } else {
@@ -506,7 +508,9 @@ impl Loop {
                 self.counts.note_online(address, now);
             }
             Done::Reconfigured(result) => self.end_reload(reload, result),
-            Done::Closed(address, counted) => {
+            Done::Closed(address, traffic) => {
+                self.counts.note_closed(&address, traffic);
+                let counted = guard::both_ways(traffic);
                 if !splash::trial_closed(self, address, counted) {
                     self.machine.handle_closed(address, counted, now);
                 }
@@ -710,7 +714,8 @@ impl Loop {
         sessions.iter().map(session_json).collect()
     }
 
-    fn order(&self, order: Order) {
+    fn order(&mut self, order: Order) {
+        self.counts.note_order(&order);
         // The thread ends only after this loop.
         self.orders.send(order);
     }

@@ -249,6 +249,32 @@ fn every_panel_of_the_board_has_data_and_alerts_fire() {
     prometheus.until_also("GuestrightClockWrong");
 }
 
+#[test]
+fn alerts_of_certificates_near_their_end_fire() {
+    if !inside("metrics::alerts_of_certificates_near_their_end_fire") {
+        return;
+    }
+    let town = household();
+    // The home's certificate, and one of a member's tunnel, end within the week.
+    succeeded(&town.run(&["team", "member", "renew", "home", "--days", "5", "--dir", "house"]));
+    let endpoint = ["--endpoint", "198.51.100.2:51820", "--network", "10.73.5.0/24"];
+    succeeded(&town.run(&[&["team", "gateway", "init", "--dir", "house"], &endpoint[..]].concat()));
+    succeeded(&town.run(&["team", "member", "add", "ida", "--qr", "--days", "5", "--dir", "house"]));
+    succeeded(&town.run(&["team", "member", "revoke", "resident", "--dir", "house"]));
+    let file = town.path("house/home.toml");
+    let settings = std::fs::read_to_string(&file).unwrap();
+    let gateway = "[gateway]\nuplink_interface = \"uplink\"\n";
+    std::fs::write(&file, format!("revocations = \"revocations\"\n{settings}{gateway}")).unwrap();
+    let (_home, _ap) = town.open();
+    let prometheus = Prometheus::start(&town, &[("guestright-home", HOME), ("guestright-ap", AP)]);
+    prometheus.until("both programs to be fetched twice", "min(count_over_time(up[1h])) >= 2");
+    prometheus.until_firing(&[
+        "GuestrightCertificateEnds",
+        "GuestrightDeviceCertificateEnds",
+        "GuestrightStoreFull",
+    ]);
+}
+
 fn team_of_guests(town: &Town) -> String {
     guestright_keys::read_certificate(&town.path("guests/member.cert")).unwrap().team_id().to_string()
 }

@@ -44,6 +44,13 @@ fn put_guests(sheet: &mut Sheet, it: &AccessPointFigures) {
         classes(&it.guests),
     );
     sheet.gauge(
+        plain(
+            "guestright_guests_for_everybody",
+            "Guests who are served because the household serves everybody for now",
+        ),
+        it.for_everybody,
+    );
+    sheet.gauge(
         plain("guestright_guests_limit", "How many guests may have a session at a time"),
         it.sessions_max,
     );
@@ -90,6 +97,16 @@ fn put_sessions(sheet: &mut Sheet, it: &AccessPointFigures) {
         bytes("guestright_carried", "Bytes of guests, both ways together, by class"),
         "class",
         classes(&it.carried),
+    );
+    sheet.counters(
+        bytes("guestright_uploaded", "Bytes that passed from guests to the Internet, by class"),
+        "class",
+        classes(&it.uploaded),
+    );
+    sheet.counters(
+        bytes("guestright_downloaded", "Bytes that passed from the Internet to guests, by class"),
+        "class",
+        classes(&it.downloaded),
     );
     sheet.counters(
         bytes("guestright_signed", "Bytes of guests that they have signed for, by class"),

@@ -13,6 +13,15 @@ pub(super) fn put(sheet: &mut Sheet, it: &HomeFigures) {
     );
     sheet.gauge(plain("guestright_links_up", "Homes of other teams that a link is open to"), it.links_up);
     sheet.gauge(plain("guestright_member_tunnels", "Members who may come home through a tunnel"), it.tunnels);
+    let tunnelled = it.tunnelled.iter();
+    sheet.gauges(
+        bytes(
+            "guestright_member_tunnels_carried",
+            "What members' tunnels have carried since they were set up, by direction",
+        ),
+        "direction",
+        tunnelled.flat_map(|it| [("received", it.received), ("sent", it.sent)]),
+    );
     let calls = it.calls.iter().flatten().map(|(phase, count)| (*phase, *count));
     sheet.gauges(plain("guestright_calls", "Calls between members, by how far they are"), "phase", calls);
     put_decisions(sheet, it);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Buckets, CreditFigures, StoreFigures};
+use crate::{Buckets, CreditFigures, StoreFigures, TunnelBytes};
 use guestright_units::{Micros, UnixSeconds};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -11,6 +11,7 @@ fn full_home() -> HomeFigures {
     HomeFigures {
         version: "0.1.0",
         calls: Some([("up", 1)].into()),
+        tunnelled: Some(TunnelBytes { received: 1, sent: 2 }),
         decided_in: Some(decided_in),
         refused: [(RefusedBy::AllowanceUsedUp, 3)].into(),
         messages_refused: [("malformed", 2)].into(),

@@ -64,7 +64,7 @@ pub(super) enum Done {
     /// A visitor's packets pass.
     Opened(Address),
     /// A visitor is closed; this is what it had used.
-    Closed(Address, Bytes),
+    Closed(Address, Traffic),
     /// It was reconfigured, or was not, for this reason; then all is as it was.
     Reconfigured(Result<(), String>),
     /// An order failed, and what may follow from that. One that has to be carried out is tried again.
@@ -91,7 +91,7 @@ pub(super) struct Condition {
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     /// What each visitor has used since it was opened.
-    pub(super) used: Vec<(Address, Bytes)>,
+    pub(super) used: Vec<(Address, Traffic)>,
     /// Packets of each, where they were asked for.
     pub(super) counted: Option<Vec<(Address, Counted)>>,
     /// What was dropped, in packets.
@@ -338,9 +338,11 @@ impl Grants {
                     Some(home) => firewall.close_tunnel(mac, address.ip, home),
                 };
                 match used {
-                    Ok(used) => Ok(Some(Done::Closed(*address, both_ways(used)))),
+                    Ok(used) => Ok(Some(Done::Closed(*address, used))),
                     // It was never let through.
-                    Err(FirewallError::NotGranted { .. }) => Ok(Some(Done::Closed(*address, Bytes(0)))),
+                    Err(FirewallError::NotGranted { .. }) => {
+                        Ok(Some(Done::Closed(*address, Traffic::default())))
+                    }
                     // Its gates are not kept open, so they shut; and the machine asks again until it is closed.
                     Err(error) => Err(error),
                 }
@@ -368,11 +370,10 @@ impl Grants {
 
     fn read(&mut self, firewall: &mut Firewall) -> Result<Reading, FirewallError> {
         let visitors = firewall.traffic()?.into_iter();
-        let visitors = visitors.map(|((mac, ip), used)| (Address::new(mac.bytes(), ip), both_ways(used)));
+        let visitors = visitors.map(|((mac, ip), used)| (Address::new(mac.bytes(), ip), used));
         let tunnels = firewall.tunnel_traffic()?.into_iter();
-        let tunnels = tunnels.map(|((mac, ip, home), used)| {
-            (Address { mac: mac.bytes(), ip, home: Some(home) }, both_ways(used))
-        });
+        let tunnels =
+            tunnels.map(|((mac, ip, home), used)| (Address { mac: mac.bytes(), ip, home: Some(home) }, used));
         let (drops, allowance) = firewall.drops_and_allowance()?;
         Ok(Reading {
             used: visitors.chain(tunnels).collect(),
@@ -418,7 +419,7 @@ fn counted(firewall: &mut Firewall) -> Result<Vec<(Address, Counted)>, FirewallE
     Ok(firewall.counted()?.into_iter().map(one).collect())
 }
 
-fn both_ways(traffic: Traffic) -> Bytes {
+pub(super) fn both_ways(traffic: Traffic) -> Bytes {
     Bytes(traffic.up.saturating_add(traffic.down))
 }
 

@@ -2,11 +2,13 @@
 //!
 //! Nothing is gathered while nobody asks; what the loop counts meanwhile costs it an addition.
 
+use super::guard::Order;
 use super::{HomeState, Loop, Settings};
 use guestright_error::RunError;
-use guestright_firewall::MENDED;
+use guestright_firewall::{MENDED, Traffic};
 use guestright_metrics::{
-    AccessPointFigures, Buckets, Carried, LayersInForce, OwnCertificate, PerClass, SessionEnds, Waits,
+    AccessPointFigures, Buckets, Carried, Directions, LayersInForce, OwnCertificate, PerClass, SessionEnds,
+    Waits,
 };
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::access_point::{Address, SessionStatus};
@@ -30,6 +32,7 @@ pub(super) struct Counts {
     opened: PerClass,
     ended: SessionEnds,
     carried: Carried<(Address, UnixSeconds)>,
+    directions: Directions<Address>,
     waits: Waits<Address>,
     setups: Buckets,
     receipts: u64,
@@ -41,6 +44,7 @@ impl Default for Counts {
             opened: PerClass::default(),
             ended: SessionEnds::default(),
             carried: Carried::default(),
+            directions: Directions::default(),
             waits: Waits::new(WAITS_MAX, ONLINE_WITHIN),
             setups: Buckets::setups(),
             receipts: 0,
@@ -71,6 +75,23 @@ impl Counts {
         if let Some(took) = self.waits.end(&address, now) {
             self.setups.observe(took);
         }
+    }
+
+    /// The firewall is asked for something.
+    pub(super) fn note_order(&mut self, order: &Order) {
+        if let Order::Open(address, class, _) | Order::Reclassify(address, class) = order {
+            self.directions.begin(*address, *class);
+        }
+    }
+
+    /// A guest who passes has carried so much in all.
+    pub(super) fn note_traffic(&mut self, address: &Address, Traffic { up, down }: Traffic) {
+        self.directions.look(address, up, down);
+    }
+
+    /// A guest passes no more, and has carried so much in all.
+    pub(super) fn note_closed(&mut self, address: &Address, Traffic { up, down }: Traffic) {
+        self.directions.end(address, up, down);
     }
 
     pub(super) fn note_receipt(&mut self) {
@@ -143,8 +164,10 @@ pub(super) fn answer(this: &mut Loop, reply: Asked) {
 fn figures(this: &mut Loop) -> AccessPointFigures {
     let now = this.clock.now();
     let mut guests = PerClass::default();
+    let mut for_everybody = 0;
     for session in this.machine.status() {
         guests.add(session.class, 1);
+        for_everybody += u64::from(session.for_everybody && session.chain.is_none());
         let name = (session.address, session.started);
         this.counts.carried.look(name, session.class, session.counted, session.signed);
     }
@@ -161,11 +184,14 @@ fn figures(this: &mut Loop) -> AccessPointFigures {
         },
         home_up: this.home_state == HomeState::Up,
         guests,
+        for_everybody,
         trials: count(this.guests.trials.gates().count()),
         sessions_max: count(this.settings.machine.sessions_max),
         opened: counts.opened.clone(),
         ended: counts.ended,
         carried: counts.carried.carried().clone(),
+        uploaded: counts.directions.up().clone(),
+        downloaded: counts.directions.down().clone(),
         signed: counts.carried.signed().clone(),
         refused: this.shown.refusals_counted().clone(),
         messages_refused: this.machine.refusals().clone(),

@@ -2,11 +2,12 @@
 //!
 //! Nothing is gathered while nobody asks; what the loop counts meanwhile costs it an addition.
 
-use super::overview::{ask_calls, calls_of, members};
+use super::overview::{LookAtTunnels, ask_calls, calls_of, members};
 use super::{FromStore, Loop};
 use guestright_credit::Account;
 use guestright_metrics::{
-    Buckets, CreditFigures, Decisions, HomeFigures, OwnCertificate, Receipts, StoreFigures, Waits,
+    Buckets, CreditFigures, Decisions, HomeFigures, OwnCertificate, Receipts, StoreFigures, TunnelBytes,
+    Waits,
 };
 use guestright_overview::Call;
 use guestright_reciprocity::Verdict;
@@ -153,11 +154,13 @@ pub(super) async fn next(asked: &mut mpsc::Receiver<Asked>) -> Asked {
 pub(super) fn answer(this: &mut Loop, reply: Asked) {
     let figures = figures(this);
     let calls = this.exchange.as_ref().map(ask_calls);
+    let tunnels = this.gateway.as_ref().map(super::gateway::Gateway::look_at_tunnels);
     let (store, receipts_max) = (this.store.clone(), this.counts.receipts_max);
     tokio::spawn(async move {
-        let (store, calls) = tokio::join!(look_at_store(&store, receipts_max), count_calls(calls));
+        let (store, calls, tunnelled) =
+            tokio::join!(look_at_store(&store, receipts_max), count_calls(calls), add_tunnels(tunnels));
         // The asker may have gone.
-        let _ = reply.send(HomeFigures { store, calls, ..figures });
+        let _ = reply.send(HomeFigures { store, calls, tunnelled, ..figures });
     });
 }
 
@@ -258,6 +261,18 @@ fn sizes(path: &Path) -> (u64, u64) {
     let bytes = beside.iter().filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum();
     let free = statvfs(path).map_or(0, |system| system.f_bavail.saturating_mul(system.f_frsize));
     (bytes, free)
+}
+
+/// What all tunnels carried: nothing without a gateway. `None` where WireGuard does not answer.
+async fn add_tunnels(look: Option<LookAtTunnels>) -> Option<TunnelBytes> {
+    let mut sum = TunnelBytes::default();
+    let Some(look) = look else { return Some(sum) };
+    let looked = timeout(ANSWER_WITHIN, tokio::task::spawn_blocking(look)).await;
+    for tunnel in looked.ok()?.ok()?.values() {
+        sum.received = sum.received.saturating_add(tunnel.received.0);
+        sum.sent = sum.sent.saturating_add(tunnel.sent.0);
+    }
+    Some(sum)
 }
 
 /// How many calls there are: none without an exchange. All phases stand there.

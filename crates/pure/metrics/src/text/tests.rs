@@ -115,8 +115,20 @@ fn a_name_has_its_unit_and_a_counter_says_that_it_is_one() {
             assert_eq!(kind == "counter", name.ends_with("_total"), "{name} is a {kind}");
             assert!(help.ends_with('.') && !help.ends_with(".."), "{name}: {help}");
             let known = [
-                "", "class", "end", "reason", "kind", "layer", "part", "verdict", "result", "what", "phase",
-                "version", "le",
+                "",
+                "class",
+                "direction",
+                "end",
+                "reason",
+                "kind",
+                "layer",
+                "part",
+                "verdict",
+                "result",
+                "what",
+                "phase",
+                "version",
+                "le",
             ];
             assert!(
                 known.contains(&label.as_str()),

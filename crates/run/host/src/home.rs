@@ -230,6 +230,7 @@ pub async fn run(
     let (peer_inputs, from_peers) = mpsc::channel(PEER_INPUTS_MAX);
     let (store_inputs, from_store) = mpsc::channel(STORE_INPUTS_MAX);
     let (doors, asked) = doors::open(settings, gateway.as_ref())?;
+    limits::forget_superseded(state, settings.machine.credit.as_ref());
     let this = Loop {
         server,
         team,
@@ -647,6 +648,7 @@ impl Loop {
         let now = self.clock.now();
         self.renewing.reconfigure(fresh.settings.renewal.as_deref(), &mut self.rng, now);
         self.credit_of_settings = fresh.settings.machine.credit;
+        limits::forget_superseded(&self.state, self.credit_of_settings.as_ref());
         self.server.reconfigure(&machine);
         Ok(changed)
     }

@@ -70,18 +70,23 @@ pub fn in_force(state: &Path, of_settings: CreditConfig) -> Result<CreditConfig,
     Ok(kept.map_or(of_settings, |kept| kept.set.applied_to(of_settings)))
 }
 
-/// As [`in_force`], for the home itself as it starts: limits that a changed settings file has superseded are forgotten, and do not
-/// count again when it is changed back.
-///
-/// # Errors
-/// As [`in_force`], or the superseded ones cannot be removed.
-pub(super) fn in_force_at_start(state: &Path, of_settings: CreditConfig) -> Result<CreditConfig, RunError> {
+/// Forgets limits that a changed settings file has superseded, so that they do not count again when it is changed back. To be called
+/// once the home goes by these settings for good: settings that are refused after all supersede nothing.
+pub(super) fn forget_superseded(state: &Path, of_settings: Option<&CreditConfig>) {
     let file = file(state);
-    if read(&file)?.is_some_and(|kept| !kept.stands_for(&of_settings)) {
-        private::remove(&file)?;
-        tracing::info!(file = %file.display(), "home.toml has other limits than when others were set on the page: those of home.toml count");
+    let forget = || match (read(&file)?, of_settings) {
+        (Some(kept), Some(of_settings)) if !kept.stands_for(of_settings) => {
+            private::remove(&file).map(|()| true)
+        }
+        _ => Ok(false),
+    };
+    match forget() {
+        Ok(true) => {
+            tracing::info!(file = %file.display(), "home.toml has other limits than when others were set on the page: those of home.toml count");
+        }
+        Ok(false) => {}
+        Err(error) => tracing::warn!(%error, "limits that home.toml has superseded cannot be forgotten"),
     }
-    in_force(state, of_settings)
 }
 
 fn read(file: &Path) -> Result<Option<Kept>, RunError> {
@@ -135,16 +140,20 @@ mod tests {
     }
 
     #[test]
-    fn what_a_start_found_superseded_does_not_come_back() {
+    fn what_was_superseded_does_not_come_back_once_it_is_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         let of_settings = CreditConfig::default();
         keep(folder.path(), SET, &of_settings).unwrap();
-        let at_start = |config| in_force_at_start(folder.path(), config).unwrap();
-        assert_eq!(Limits::of(&at_start(of_settings)), SET);
         let mut later = of_settings;
         later.allowance.per_day = Bytes(7);
-        assert_eq!(at_start(later), later);
-        assert_eq!(at_start(of_settings), of_settings);
+        let in_force = |config| in_force(folder.path(), config).unwrap();
+        assert_eq!(in_force(later), later);
+        forget_superseded(folder.path(), Some(&of_settings));
+        assert_eq!(Limits::of(&in_force(of_settings)), SET, "they were refused after all");
+        forget_superseded(folder.path(), None);
+        assert_eq!(Limits::of(&in_force(of_settings)), SET, "a policy of the papers has none");
+        forget_superseded(folder.path(), Some(&later));
+        assert_eq!(in_force(of_settings), of_settings);
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(super) fn store(settings: &Settings, team: TeamId) -> Result<Store, RunError
 
 /// What the machine is told, with what was set on the page.
 pub(super) fn machine_config(settings: &Settings) -> Result<Config, RunError> {
-    let credit = settings.machine.credit.map(|credit| limits::in_force_at_start(&settings.state, credit));
+    let credit = settings.machine.credit.map(|credit| limits::in_force(&settings.state, credit));
     Ok(Config { credit: credit.transpose()?, ..settings.machine.clone() })
 }
 

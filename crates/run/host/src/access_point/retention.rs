@@ -93,14 +93,14 @@ impl Retention {
             return;
         }
         let begins = if let Job::Begin(key, _) = &job { Some(*key) } else { None };
-        let refused = self.jobs.try_send(job);
+        // Held while the job is handed in: a pass in between would end the new session in place of the old one.
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        match refused {
+        match self.jobs.try_send(job) {
             Ok(()) => {
                 // It ends the one before.
                 begins.and_then(|key| shown.ended.remove(&key));
             }
-            Err(TrySendError::Full(Job::End(key, carried))) => {
+            Err(TrySendError::Full(Job::End(key, carried))) if shown.ended.len() < JOBS_MAX => {
                 shown.ended.insert(key, carried);
             }
             Err(_) => shown.note_lost(),

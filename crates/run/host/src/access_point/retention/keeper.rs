@@ -49,7 +49,7 @@ pub(super) struct Shown {
     pub(super) records: u64,
     /// A sentence, as long as it is so.
     pub(super) trouble: Option<String>,
-    /// Sessions whose end found no room among the jobs: the next pass notes it.
+    /// Sessions whose end found no room among the jobs: a pass notes it, once they have begun.
     pub(super) ended: BTreeMap<SessionKey, Bytes>,
 }
 
@@ -177,7 +177,11 @@ impl Keeper {
     }
 
     fn pass_time(&mut self) {
-        let ended = std::mem::take(&mut self.shown().ended);
+        // Of one that is not here the beginning still waits among the jobs.
+        let sessions = &self.sessions;
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended: Vec<_> = shown.ended.extract_if(.., |key, _| sessions.contains_key(key)).collect();
+        drop(shown);
         ended.into_iter().for_each(|(key, carried)| self.end(key, Some(carried)));
         let Some(keep) = self.keep else {
             if self.shown().trouble.is_some() {

@@ -129,6 +129,7 @@ fn a_session_whose_end_found_no_room_is_over_with_the_next_pass_or_with_the_next
     };
     retention.trial_begins(address());
     retention.trial_ends(address(), Bytes(7));
+    keeper.pass_time();
     keeper.carry_out(waiting.recv().unwrap());
     assert_eq!(records(&keeper), [(Bytes(0), false)]);
     keeper.pass_time();

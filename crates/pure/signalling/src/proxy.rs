@@ -379,6 +379,7 @@ impl Proxy {
     /// Forgets a call. Transactions that are still open go on by themselves.
     fn end_call(&mut self, id: CallId) {
         let Some(call) = self.calls.remove(id) else { return };
+        self.rooms.note_ended(id);
         if call.phase != Phase::Finding {
             self.events.push_back(Event::Release { call: id });
         }

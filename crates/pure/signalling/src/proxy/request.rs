@@ -288,12 +288,12 @@ impl Proxy {
                     call.targets = targets;
                 }
                 self.calls.index(LegId { call: id, side: Side::Callee });
-                match self.take_room(id, now) {
+                match self.take_room(id) {
                     Ok(()) => self.allocate(id),
                     Err(answer) => self.fail(id, &answer, now),
                 }
             }
-            Target::Elsewhere(key) => match self.take_room(id, now) {
+            Target::Elsewhere(key) => match self.take_room(id) {
                 Ok(()) => self.look_elsewhere(id, key),
                 Err(answer) => self.fail(id, &answer, now),
             },
@@ -302,13 +302,13 @@ impl Proxy {
     }
 
     /// Takes the room on the air that a call needs. Before anything rings, so that nothing that is up is ever ended by it.
-    fn take_room(&mut self, id: CallId, now: Time) -> Result<(), Answer> {
+    fn take_room(&mut self, id: CallId) -> Result<(), Answer> {
         let Some(call) = self.calls.get(id) else { return Ok(()) };
         let [caller, callee] = [Side::Caller, Side::Callee].map(|side| match &call.legs[side].party {
             Party::Member(name) => self.names.member(name).map(|member| member.key),
             Party::Home(_) => None,
         });
-        let reserved = self.rooms.reserve(caller, callee, now);
+        let reserved = self.rooms.reserve(id, caller, callee);
         if reserved.is_err() {
             self.refuse("no room for a call on the air");
         }

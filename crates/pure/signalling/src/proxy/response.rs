@@ -89,6 +89,7 @@ impl Proxy {
         if leg.side == Side::Caller && is_first {
             call.note_dialog(&tag, peer, contact(response));
             call.confirm(&tag);
+            self.rooms.note_up(leg.call, now);
         } else if let Some(target) = contact(response) {
             call.legs[leg.side.other()].route.target = target;
         }

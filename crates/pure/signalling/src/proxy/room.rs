@@ -3,17 +3,16 @@
 //! What is not known refuses nobody: a member whose telephone is at no access point that has spoken, or at one that has
 //! fallen silent, calls as if there were no meter.
 
+use super::event::CallId;
 use super::rewrite::Answer;
 use guestright_identity::KeyId;
 use guestright_units::{Micros, Time};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// So many access points are heeded.
 const ROOMS_MAX: usize = 64;
-/// A call that began so short a time ago may not be in what an access point has said.
+/// A call that is up for less time may not be in what an access point has said.
 const UNSEEN: Micros = Micros::from_seconds(10);
-/// So many of these are remembered.
-const BEGAN_MAX: usize = 256;
 
 /// One access point of the household.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,11 +23,19 @@ pub struct CallRoom {
     pub more: u32,
 }
 
-/// What all of them said, and the ends of calls that began lately.
+/// What all of them said, and the calls that they may not have seen.
 #[derive(Debug, Default)]
 pub(super) struct Rooms {
     rooms: Vec<CallRoom>,
-    began: VecDeque<(Time, Vec<KeyId>)>,
+    unseen: BTreeMap<CallId, Unseen>,
+}
+
+/// A call between members, of which no packet or few have been on the air.
+#[derive(Debug)]
+struct Unseen {
+    ends: Vec<KeyId>,
+    /// Since when; nothing while it rings.
+    up: Option<Time>,
 }
 
 impl CallRoom {
@@ -37,40 +44,46 @@ impl CallRoom {
         let here = ends.iter().filter(|key| self.members.contains(key));
         u32::try_from(here.count()).unwrap_or(u32::MAX)
     }
-
-    fn reserve(&mut self, ends: &[KeyId]) {
-        self.more = self.more.saturating_sub(self.needed(ends));
-    }
 }
 
 impl Rooms {
-    /// What the access points say now. Calls of the last ten seconds are taken off, because they may not have seen them yet.
+    /// What the access points say now.
     pub(super) fn set(&mut self, mut rooms: Vec<CallRoom>, now: Time) {
         rooms.truncate(ROOMS_MAX);
-        self.began.retain(|(at, _)| now < *at + UNSEEN);
-        for room in &mut rooms {
-            self.began.iter().for_each(|(_, ends)| room.reserve(ends));
-        }
+        self.unseen.retain(|_, call| call.up.is_none_or(|up| now < up + UNSEEN));
         self.rooms = rooms;
     }
 
-    /// Takes the room that a call between these members needs, once at each end that is at an access point; the answer for the
-    /// caller if there is none.
+    /// Takes the room that a call between these members needs, once at each end that is at an access point, until the call is over
+    /// or an access point has seen it; the answer for the caller if there is none.
     pub(super) fn reserve(
         &mut self,
+        id: CallId,
         caller: Option<KeyId>,
         callee: Option<KeyId>,
-        now: Time,
     ) -> Result<(), Answer> {
         let ends: Vec<KeyId> = [caller, callee].into_iter().flatten().collect();
-        if let Some(full) = self.rooms.iter().find(|room| room.needed(&ends) > room.more) {
+        let is_full = |room: &&CallRoom| {
+            let needed = room.needed(&ends);
+            let taken: u32 = self.unseen.values().map(|call| room.needed(&call.ends)).sum();
+            needed > 0 && needed > room.more.saturating_sub(taken)
+        };
+        if let Some(full) = self.rooms.iter().find(is_full) {
             return Err(Answer::no_room(caller.is_some_and(|key| full.members.contains(&key))));
         }
-        self.rooms.iter_mut().for_each(|room| room.reserve(&ends));
-        if self.began.len() >= BEGAN_MAX {
-            self.began.pop_front();
-        }
-        self.began.push_back((now, ends));
+        self.unseen.insert(id, Unseen { ends, up: None });
         Ok(())
+    }
+
+    /// Somebody has taken the call: an access point sees it before long.
+    pub(super) fn note_up(&mut self, id: CallId, now: Time) {
+        if let Some(call) = self.unseen.get_mut(&id) {
+            call.up.get_or_insert(now);
+        }
+    }
+
+    /// The call is over, or came to nothing.
+    pub(super) fn note_ended(&mut self, id: CallId) {
+        self.unseen.remove(&id);
     }
 }

@@ -1,6 +1,7 @@
 //! Calls for which there is no room on the air.
 
-use super::super::room::CallRoom;
+use super::super::event::CallId;
+use super::super::room::{CallRoom, Rooms};
 use super::*;
 
 fn room(members: &[KeyId], more: u32) -> CallRoom {
@@ -67,13 +68,27 @@ fn calls_between_two_words_of_an_access_point_share_what_it_said() {
     let mut town = town(vec![room(&[ALICE], 1)]);
     assert_eq!(call(&mut town, "carol", "c1").0, 100);
     assert_eq!(call(&mut town, "carol", "c2").0, 503);
-    // It has not seen the first yet.
-    let now = town.now;
-    town.homes[0].set_rooms(vec![room(&[ALICE], 1)], now);
-    assert_eq!(call(&mut town, "carol", "c3").0, 503);
-    let later = now + Micros::from_seconds(10);
+    // However long it rings, it is not on the air yet.
+    let later = town.now + Micros::from_seconds(60);
     town.homes[0].set_rooms(vec![room(&[ALICE], 1)], later);
-    assert_eq!(call(&mut town, "carol", "c4").0, 100);
+    assert_eq!(call(&mut town, "carol", "c3").0, 503);
+    let rings = town.homes[0].calls().next().unwrap().id;
+    town.homes[0].hang_up(rings, "in a test", later);
+    assert_eq!(call(&mut town, "carol", "c4").0, 100, "a call that came to nothing takes no room");
+}
+
+#[test]
+fn a_call_that_is_up_is_left_to_the_access_points_eyes_after_a_while() {
+    let (mut rooms, at) = (Rooms::default(), |seconds| Time(0) + Micros::from_seconds(seconds));
+    let mut fits = |id, seconds| {
+        rooms.set(vec![room(&[ALICE], 1)], at(seconds));
+        let fits = rooms.reserve(CallId(id), Some(ALICE), None).is_ok();
+        if fits {
+            rooms.note_up(CallId(id), at(seconds));
+        }
+        fits
+    };
+    assert_eq!([fits(1, 0), fits(2, 9), fits(3, 10), fits(4, 11)], [true, false, true, false]);
 }
 
 #[test]

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 /// Counters are compared over so long at least.
 const WINDOW: Micros = Micros::from_seconds(1);
+/// Counters that are older say nothing of now.
+const STALE: Micros = Micros::from_seconds(10);
 /// Whoever has this rhythm for so many windows is in a call, and out of it when it is missing for as many.
 const WINDOWS: u8 = 2;
 /// Packets a second in each direction: from 60 ms in a packet (16.7) to 10 ms (100), and a tenth for what else passes.
@@ -130,6 +132,12 @@ impl<K: Ord + Copy> CallMeter<K> {
         let rate = slowest.unwrap_or(self.radio.phy.data_rate);
         let more = self.radio.calls_that_fit(self.shape, rate, load);
         Some(Room { calls: u32::try_from(calls).unwrap_or(u32::MAX), more, load })
+    }
+
+    /// The same, unless nothing was counted for a while: what was true then may not be any more.
+    #[must_use]
+    pub fn fresh_room(&self, now: Time) -> Option<Room> {
+        self.last.filter(|last| now <= *last + STALE).and_then(|_| self.room())
     }
 
     /// A call counts with its collisions, since it is sure to contend in every interval.
@@ -271,5 +279,13 @@ mod tests {
         assert_eq!((room.calls, room.more), (1, 10));
         meter.handle_counters([(0, Counted::default(), Rate::Cck11)], at(4));
         assert_eq!(meter.room().unwrap(), room, "sooner than a window");
+    }
+
+    #[test]
+    fn counters_that_are_not_read_any_more_say_nothing() {
+        let call = [(50, 200), (50, 200)];
+        let meter = meter(&[call], 3);
+        let room = |seconds| meter.fresh_room(at(seconds));
+        assert_eq!((room(13), room(14)), (meter.room(), None));
     }
 }

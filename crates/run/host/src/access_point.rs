@@ -401,6 +401,7 @@ impl Loop {
             }
             self.machine.handle_timeout(now);
             self.guests.trials.handle_timeout(now);
+            self.calls.handle_timeout(now);
             self.pass_time_of_phones(now);
             self.keep_certificate(now);
             if self.machine.limits_rose() {

@@ -40,7 +40,8 @@ fn an_access_point_that_knows_its_radio_says_how_many_calls_there_are_and_fit() 
     let calls = |status: &Value| (status["calls"]["now"].as_u64(), status["calls"]["more"].as_u64());
     // As many as the lab's radio carries (docs/measurements.md).
     town.until_status("an empty radio", |status| calls(status) == (Some(0), Some(11)));
-    let (_visit, ip) = town.arrive("member", "guests", "member");
+    let (_visit, _) = town.arrive("member", "guests", "member");
+    let ip = town.address_of("member");
     let (hung_up, telephone) = talk(&town, "member", "192.0.2.1:4000");
     let status = town.until_status("a call", |status| calls(status).0 == Some(1));
     assert_eq!(session(&status, &ip)["open"], true, "{status}");

@@ -59,23 +59,27 @@ impl Radio {
 
 /// The meter, where the household has said what its radio is.
 #[derive(Debug, Default)]
-pub(super) struct Calls(Option<(CallMeter<Address>, Rate)>);
+pub(super) struct Calls {
+    meter: Option<(CallMeter<Address>, Rate)>,
+    now: Time,
+}
 
 impl Calls {
     /// The radio was checked with the other settings; of one that cannot be nothing is reckoned.
     pub(super) fn new(radio: Option<&Radio>) -> Self {
         let made = radio.and_then(|radio| radio.check().ok());
-        Self(made.map(|(radio, shape)| (CallMeter::new(radio, shape), radio.phy.data_rate)))
+        let meter = made.map(|(radio, shape)| (CallMeter::new(radio, shape), radio.phy.data_rate));
+        Self { meter, now: Time::default() }
     }
 
     /// Whether the firewall's counters of packets are wanted.
     pub(super) fn is_due(&self, now: Time) -> bool {
-        self.0.as_ref().is_some_and(|(meter, _)| meter.is_due(now))
+        self.meter.as_ref().is_some_and(|(meter, _)| meter.is_due(now))
     }
 
     /// The firewall has counted.
     pub(super) fn handle_counted(&mut self, counted: Vec<(Address, Counted)>, now: Time) {
-        if let Some((meter, rate)) = &mut self.0 {
+        if let Some((meter, rate)) = &mut self.meter {
             meter.handle_counters(
                 counted.into_iter().map(|(address, counted)| (address, counted, *rate)),
                 now,
@@ -83,8 +87,13 @@ impl Calls {
         }
     }
 
+    pub(super) fn handle_timeout(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    /// Nothing where the counters have not been read for a while: a meter that is broken stops no call.
     pub(super) fn room(&self) -> Option<Room> {
-        self.0.as_ref().and_then(|(meter, _)| meter.room())
+        self.meter.as_ref().and_then(|(meter, _)| meter.fresh_room(self.now))
     }
 
     /// For `status`.

@@ -247,6 +247,7 @@ fn merge_with(
             "make them with the same command and --shard; `guestright-lab missing` prints the shards' numbers",
         ));
     }
+    check_replaced(out, &found)?;
     let builds = builds(&found, program);
     let host = HostRecord::this();
     let mut finished = Vec::new();
@@ -255,6 +256,22 @@ fn merge_with(
     }
     folder::write_report(out, &finished)?;
     Ok(Merged { finished, builds })
+}
+
+/// Finished results of a whole plan are not replaced by fewer, as `run` does not either.
+fn check_replaced(out: &Path, found: &BTreeMap<String, Found>) -> Result<(), RunError> {
+    for (name, Found { plan, .. }) in found {
+        let folder = out.join(name);
+        let Ok(there) = Record::read(&folder) else { continue };
+        let seeds = usize::try_from(plan.seeds()).unwrap_or(usize::MAX);
+        if !there.quick && (plan.is_quick() || seeds < there.seeds.len()) {
+            let had = counted(there.seeds.len(), "seed");
+            let error =
+                format!("{} has finished results of {had}, and these shards have fewer", folder.display());
+            return Err(RunError::user(error).with_hint("name another folder with --out, or remove that one"));
+        }
+    }
+    Ok(())
 }
 
 /// The builds of which the rows are, if that is not this one alone.

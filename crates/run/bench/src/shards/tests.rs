@@ -102,6 +102,24 @@ fn shards_in_one_folder_or_many_become_the_bytes_of_one_computer() {
 }
 
 #[test]
+fn finished_results_of_more_seeds_are_not_replaced() {
+    let home = tempfile::tempdir().unwrap();
+    whole(home.path());
+    let out = home.path().join("whole");
+    let record = out.join("fake-plan/run.json");
+    let mut changed: serde_json::Value = serde_json::from_slice(&std::fs::read(&record).unwrap()).unwrap();
+    let seeds = changed["seeds"].as_array_mut().unwrap();
+    seeds.push(seeds[0].clone());
+    std::fs::write(&record, changed.to_string()).unwrap();
+    let before = bytes(&out);
+    let shards = [home.path().join("shards")];
+    run_shard(&shards[0], 1, 1, "c1");
+    let error = merge_all(&shards, &out).unwrap_err().to_string();
+    assert!(error.contains("finished results of") && error.contains("have fewer"), "{error}");
+    assert!(bytes(&out) == before);
+}
+
+#[test]
 fn what_is_missing_is_named_as_slurm_takes_it() {
     let home = tempfile::tempdir().unwrap();
     let out = [home.path().join("out")];

@@ -65,8 +65,8 @@ fn who_signs_is_served_throughout() {
     assert_eq!(stats.lasting, 3);
     // 58 s at 50 packets a second.
     assert_eq!(passed, [2_900; 3]);
-    // One receipt over nothing, then one every 5 s.
-    assert!((30..=36).contains(&stats.signed), "{stats:?}");
+    // One receipt over nothing, then one every 5 s, until all are an equal step apart up to a quarter earlier.
+    assert!((30..=39).contains(&stats.signed), "{stats:?}");
     assert_eq!(stats.received, stats.signed - 3, "those over nothing are not kept: {stats:?}");
 }
 

@@ -202,6 +202,19 @@ mod tests {
     }
 
     #[test]
+    fn the_baseline_has_the_paths_that_there_are() {
+        let folder = workspace::root().join("guard/benches/guard");
+        let mut paths = std::collections::BTreeSet::new();
+        for file in fs::read_dir(folder).unwrap() {
+            let text = fs::read_to_string(file.unwrap().path()).unwrap();
+            let Some((_, list)) = text.split_once("const PATHS") else { continue };
+            let list = list.split_once("];").unwrap().0;
+            paths.extend(list.split("(\"").skip(1).map(|rest| rest.split_once('"').unwrap().0.to_owned()));
+        }
+        assert_eq!(baseline().unwrap().into_keys().collect::<std::collections::BTreeSet<_>>(), paths);
+    }
+
+    #[test]
     fn three_in_a_hundred_are_the_most() {
         assert!(change(1_000, 1_030) <= TOLERANCE + 1e-9 && change(1_000, 1_031) > TOLERANCE);
         assert!(change(1_000, 969) < -TOLERANCE);

@@ -230,12 +230,11 @@ pub async fn run(
     let (peer_inputs, from_peers) = mpsc::channel(PEER_INPUTS_MAX);
     let (store_inputs, from_store) = mpsc::channel(STORE_INPUTS_MAX);
     let (doors, asked) = doors::open(settings, gateway.as_ref())?;
-    limits::forget_superseded(state, settings.machine.credit.as_ref());
     let this = Loop {
         server,
         team,
         state: state.clone(),
-        credit_of_settings: settings.machine.credit,
+        credit_of_settings: limits::settle(state, settings.machine.credit),
         blocked,
         orders: Orders::default(),
         overviews: Overviews::new(open::household_name(settings), open::admits(settings), clock.now()),
@@ -647,8 +646,7 @@ impl Loop {
         self.server.set_renewer(renewer);
         let now = self.clock.now();
         self.renewing.reconfigure(fresh.settings.renewal.as_deref(), &mut self.rng, now);
-        self.credit_of_settings = fresh.settings.machine.credit;
-        limits::forget_superseded(&self.state, self.credit_of_settings.as_ref());
+        self.credit_of_settings = limits::settle(&self.state, fresh.settings.machine.credit);
         self.server.reconfigure(&machine);
         Ok(changed)
     }

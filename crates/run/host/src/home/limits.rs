@@ -70,12 +70,12 @@ pub fn in_force(state: &Path, of_settings: CreditConfig) -> Result<CreditConfig,
     Ok(kept.map_or(of_settings, |kept| kept.set.applied_to(of_settings)))
 }
 
-/// Forgets limits that a changed settings file has superseded, so that they do not count again when it is changed back. To be called
-/// once the home goes by these settings for good: settings that are refused after all supersede nothing.
-pub(super) fn forget_superseded(state: &Path, of_settings: Option<&CreditConfig>) {
+/// The home goes by these settings from now on: limits that they have superseded are forgotten, and do not count again when home.toml
+/// is changed back. Settings that are refused after all supersede nothing, so this comes last.
+pub(super) fn settle(state: &Path, of_settings: Option<CreditConfig>) -> Option<CreditConfig> {
     let file = file(state);
     let forget = || match (read(&file)?, of_settings) {
-        (Some(kept), Some(of_settings)) if !kept.stands_for(of_settings) => {
+        (Some(kept), Some(of_settings)) if !kept.stands_for(&of_settings) => {
             private::remove(&file).map(|()| true)
         }
         _ => Ok(false),
@@ -87,6 +87,7 @@ pub(super) fn forget_superseded(state: &Path, of_settings: Option<&CreditConfig>
         Ok(false) => {}
         Err(error) => tracing::warn!(%error, "limits that home.toml has superseded cannot be forgotten"),
     }
+    of_settings
 }
 
 fn read(file: &Path) -> Result<Option<Kept>, RunError> {
@@ -148,11 +149,11 @@ mod tests {
         later.allowance.per_day = Bytes(7);
         let in_force = |config| in_force(folder.path(), config).unwrap();
         assert_eq!(in_force(later), later);
-        forget_superseded(folder.path(), Some(&of_settings));
+        settle(folder.path(), Some(of_settings));
         assert_eq!(Limits::of(&in_force(of_settings)), SET, "they were refused after all");
-        forget_superseded(folder.path(), None);
+        settle(folder.path(), None);
         assert_eq!(Limits::of(&in_force(of_settings)), SET, "a policy of the papers has none");
-        forget_superseded(folder.path(), Some(&later));
+        settle(folder.path(), Some(later));
         assert_eq!(in_force(of_settings), of_settings);
     }
 

@@ -1,5 +1,7 @@
 //! How many calls fit by `guestright-airtime`, which an access point reckons with, against the simulated radio.
 
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test that shows what it has compared")]
+
 use guestright_airtime::{CallShape, Phy, Preamble, Radio, Rate};
 use guestright_experiment::{Settings, Testbed as _, Value};
 use guestright_units::Seed;

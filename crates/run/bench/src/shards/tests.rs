@@ -36,7 +36,7 @@ fn run_until(settings: &Settings, text: &str, runs_max: usize) -> Vec<String> {
             Event::RunMade { .. } => {
                 runs += 1;
                 if runs == runs_max {
-                    stopper.stop();
+                    assert!(stopper.stop(), "the batch is there");
                 }
             }
             Event::Sentence(sentence) => sentences.push(sentence),
@@ -172,14 +172,14 @@ fn another_version_is_refused_and_another_commit_is_a_warning() {
     let out = home.path().join("out");
     run_shard(&out, 1, 2, "c1");
     run_shard(&out, 2, 2, "c2");
-    let builds = merge_all(&[out.clone()], &home.path().join("merged")).unwrap().builds;
+    let builds = merge_all(std::slice::from_ref(&out), &home.path().join("merged")).unwrap().builds;
     assert_eq!(builds.as_deref(), Some("1 shard by commit c1, 1 shard by commit c2, merged by commit c1"));
     let other = Settings {
         program: Program { version: "2".to_owned(), ..program("c1") },
         ..settings(&out, Some(Shard { number: 2, of: 2 }), "c1")
     };
     run_until(&other, &fake::text(""), usize::MAX);
-    let error = merge_all(&[out.clone()], &home.path().join("merged")).unwrap_err();
+    let error = merge_all(std::slice::from_ref(&out), &home.path().join("merged")).unwrap_err();
     assert!(error.to_string().contains("shard-2-of-2.json was made by guestright 2, this is 1"), "{error}");
     assert!(error.hint().unwrap().contains("make them again"));
     // The rows themselves say it too.
@@ -198,7 +198,7 @@ fn shards_of_another_plan_or_with_a_foreign_record_are_refused() {
     let changed = fake::text("").replace("0.07", "0.08");
     let shard = |number| settings(&out, Some(Shard { number, of: 2 }), "c1");
     run_until(&shard(2), &changed, usize::MAX);
-    let error = merge_all(&[out.clone()], &home.path().join("merged")).unwrap_err();
+    let error = merge_all(std::slice::from_ref(&out), &home.path().join("merged")).unwrap_err();
     assert!(error.to_string().contains("have other runs of the plan fake-plan"), "{error}");
     run_until(&shard(2), &fake::text(""), usize::MAX);
     let changes = [
@@ -213,7 +213,7 @@ fn shards_of_another_plan_or_with_a_foreign_record_are_refused() {
         let good = std::fs::read_to_string(&path).unwrap();
         assert!(good.contains(from), "{from}");
         std::fs::write(&path, good.replacen(from, to, 1)).unwrap();
-        let merged = merge_all(&[out.clone()], &home.path().join("merged"));
+        let merged = merge_all(std::slice::from_ref(&out), &home.path().join("merged"));
         assert!(merged.is_err(), "{from} was changed to {to}");
         std::fs::write(&path, good).unwrap();
     }

@@ -1,4 +1,5 @@
 use crate::ResultsError;
+pub use guestright_experiment::{Cells, Column};
 
 /// A table: columns that are as long as each other.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -6,27 +7,6 @@ pub struct Table {
     /// What is said about it: names and texts.
     pub about: Vec<(String, String)>,
     pub columns: Vec<Column>,
-}
-
-/// A column of a table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Column {
-    pub name: String,
-    /// Its cells, from the first row to the last.
-    pub cells: Cells,
-}
-
-/// The cells of a column, all of one kind; `None` is an empty one.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Cells {
-    /// True or false.
-    Bool(Vec<Option<bool>>),
-    /// Whole numbers.
-    Integer(Vec<Option<i64>>),
-    /// Whole numbers that are never negative.
-    Unsigned(Vec<Option<u64>>),
-    Float(Vec<Option<f64>>),
-    Text(Vec<Option<String>>),
 }
 
 impl Table {
@@ -57,23 +37,5 @@ impl Table {
         ragged.map_or(Ok(()), |column| {
             Err(ResultsError::Ragged { column: column.name.clone(), got: column.cells.len(), want })
         })
-    }
-}
-
-impl Cells {
-    /// How many cells there are, empty ones included.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Bool(cells) => cells.len(),
-            Self::Integer(cells) => cells.len(),
-            Self::Unsigned(cells) => cells.len(),
-            Self::Float(cells) => cells.len(),
-            Self::Text(cells) => cells.len(),
-        }
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }

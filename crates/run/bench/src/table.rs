@@ -1,25 +1,14 @@
 //! The rows of a plan as a table of typed columns.
 
 use guestright_error::RunError;
-use guestright_experiment::{self as experiment, Plan, Results, Row};
-use guestright_results::{Cells, Column, Table};
+use guestright_experiment::{Cells, Plan, Results, Row};
+use guestright_results::Table;
 use std::collections::BTreeMap;
 
 /// The table of a plan's rows ([`Results::columns`]), with what is said of them ([`Plan::about`]).
 pub fn table(plan: &Plan, results: &Results) -> Table {
-    let column = |column: experiment::Column| Column { name: column.name, cells: cells(column.cells) };
     let about = plan.about().map(|(key, text)| (key.to_owned(), text)).into();
-    Table { about, columns: results.columns(plan).into_iter().map(column).collect() }
-}
-
-fn cells(cells: experiment::Cells) -> Cells {
-    match cells {
-        experiment::Cells::Bool(cells) => Cells::Bool(cells),
-        experiment::Cells::Integer(cells) => Cells::Integer(cells),
-        experiment::Cells::Unsigned(cells) => Cells::Unsigned(cells),
-        experiment::Cells::Float(cells) => Cells::Float(cells),
-        experiment::Cells::Text(cells) => Cells::Text(cells),
-    }
+    Table { about, columns: results.columns(plan) }
 }
 
 /// The rows of a plan that a table has: those of its runs, by their keys.

@@ -26,6 +26,24 @@ pub enum Cells {
     Text(Vec<Option<String>>),
 }
 
+impl Cells {
+    /// How many cells there are, empty ones included.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Bool(cells) => cells.len(),
+            Self::Integer(cells) => cells.len(),
+            Self::Unsigned(cells) => cells.len(),
+            Self::Float(cells) => cells.len(),
+            Self::Text(cells) => cells.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 impl Results {
     /// The columns of a plan's rows, with a cell for each run that was made, in the order of the runs.
     ///

@@ -24,7 +24,7 @@ const fn of(id: &'static str, what: &'static str) -> Kind {
 
 /// All of them, by what they say.
 #[rustfmt::skip]
-pub const KINDS: [Kind; 157] = [
+pub const KINDS: [Kind; 158] = [
     of("880912e22f5dfe7fb93977118d9ebab2", "IKEv2 members could not be changed"),
     of("33c89a1f74510318b9ef48596b36bee8", "RadSec keeps the certificates that it has"),
     of("90f11abdc52c38d2221849eb2524058a", "WireGuard does not say where members are"),
@@ -90,6 +90,7 @@ pub const KINDS: [Kind; 157] = [
     of("891c5eda38af6d8f094cbc26234230b3", "hostapd can no longer be served"),
     of("3756a8b196b1412d868668bcb74b8b8f", "it cannot be read whether everybody is served: nobody is whom the policy refuses"),
     of("70450eac5a3324d16d1245c3ca8a2107", "it did not end when asked to"),
+    of("33d0c67bdb8744d3888056d502de8fe1", "limits that home.toml has superseded cannot be forgotten"),
     of("42d5fa433881af7e2f9b2e129f651f62", "made a certificate by which phones know the home"),
     of("e0f98ca7ae83c9f4c54c3141c3f9bd0e", "made an authority for phones"),
     of("aadc5a933345bd014f173e127a3c1473", "mapping_unreachable"),

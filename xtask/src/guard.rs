@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::steps::{cargo, line};
+use crate::steps::{cargo, is_installed, messages};
 use crate::workspace;
 
 const BASELINE: &str = "guard/baseline.toml";
@@ -52,24 +52,12 @@ pub(crate) fn build() -> Result<PathBuf> {
     }
     let arguments =
         ["bench", "--profile", "guard", "--package", "guestright-guard", "--bench", "guard", "--no-run"];
-    let mut command = cargo(&arguments);
-    command.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
-    let line = line(&command);
-    println!("$ {line}");
-    let output = command.output().with_context(|| format!("start `{line}`"))?;
-    ensure!(output.status.success(), "`{line}` failed: {}", output.status);
-    let messages = String::from_utf8(output.stdout).context("messages of Cargo's")?;
+    let messages = messages(&mut cargo(&arguments))?;
     let mut executables = messages.lines().filter_map(|message| {
         let message: Value = serde_json::from_str(message).ok()?;
         message["executable"].as_str().map(PathBuf::from)
     });
-    executables.next_back().with_context(|| format!("`{line}` built no program"))
-}
-
-fn is_installed(program: &str) -> bool {
-    let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
+    executables.next_back().context("Cargo built no program")
 }
 
 pub(crate) fn paths(program: &Path) -> Result<Vec<String>> {

@@ -1,12 +1,12 @@
 //! Everything that can be found without running the program.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::rust_text::has_word;
-use crate::steps::{Done, Steps, cargo, execute, is_ci, output};
+use crate::steps::{Done, Steps, cargo, execute, is_ci, is_installed, output};
 use crate::workspace::{self, Room};
 use crate::{deny, layers, libraries, tidy};
 
@@ -98,10 +98,4 @@ fn skip(why: &str) -> Result<Done> {
         bail!("{why}");
     }
     Ok(Done::Skipped(why.to_owned()))
-}
-
-fn is_installed(program: &str) -> bool {
-    let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().context("start").is_ok_and(|status| status.success())
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -79,6 +79,23 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
         command.env_remove(name);
     }
     command
+}
+
+/// What Cargo says of what it builds by this command, a JSON text per line.
+pub(crate) fn messages(command: &mut Command) -> Result<String> {
+    command.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
+    let line = line(command);
+    println!("$ {line}");
+    let output = command.output().with_context(|| format!("start `{line}`"))?;
+    ensure!(output.status.success(), "`{line}` failed: {}", output.status);
+    String::from_utf8(output.stdout).with_context(|| format!("output of `{line}`"))
+}
+
+/// Whether there is such a program, which says its version.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// Prints the command so that it can be repeated, and runs it.

@@ -4,14 +4,14 @@
 //! `cargo test` runs one program after the other, and leaves the cores idle while a network's test waits for a timeout.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use super::{SEED_VARIABLE, Tally, seed, system, threads, watch};
-use crate::steps::{cargo, line};
+use crate::steps::{cargo, messages};
 use crate::workspace;
 
 /// Rooms whose tests use the kernel: networks, sockets, other programs. They wait more than they compute.
@@ -82,16 +82,10 @@ pub(super) fn run() -> Result<()> {
 
 /// Builds all test programs.
 fn build() -> Result<Vec<Program>> {
-    let mut command = cargo(&ALL);
-    command.args(["--no-run", "--message-format=json-render-diagnostics"]).stderr(Stdio::inherit());
-    let line = line(&command);
-    println!("$ {line}");
-    let output = command.output().with_context(|| format!("start `{line}`"))?;
-    ensure!(output.status.success(), "`{line}` failed: {}", output.status);
-    let messages = String::from_utf8(output.stdout).with_context(|| format!("output of `{line}`"))?;
+    let messages = messages(cargo(&ALL).arg("--no-run"))?;
     let programs: Vec<_> =
         messages.lines().filter_map(|message| program(message).transpose()).collect::<Result<_>>()?;
-    ensure!(!programs.is_empty(), "`{line}` built no tests");
+    ensure!(!programs.is_empty(), "Cargo built no tests");
     Ok(programs)
 }
 

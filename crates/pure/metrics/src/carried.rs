@@ -25,48 +25,70 @@ impl PerClass {
     }
 }
 
+/// Two numbers of each key that only grow, and by class how much they have grown.
+#[derive(Clone, Debug)]
+pub(crate) struct Growing<K> {
+    seen: BTreeMap<K, [u64; 2]>,
+    pub(crate) grown: [PerClass; 2],
+}
+
+impl<K: Ord> Default for Growing<K> {
+    fn default() -> Self {
+        Self { seen: BTreeMap::new(), grown: Default::default() }
+    }
+}
+
+impl<K: Ord> Growing<K> {
+    /// They are so high now; lower ones are passed over.
+    pub(crate) fn look(&mut self, key: K, class: ServiceClass, now: [u64; 2]) {
+        let seen = self.seen.entry(key).or_default();
+        let before = *seen;
+        *seen = [0, 1].map(|which| now[which].max(before[which]));
+        self.add(class, before, now);
+    }
+
+    /// The key begins anew the next time; they were so high at last.
+    pub(crate) fn end(&mut self, key: &K, class: ServiceClass, last: [u64; 2]) {
+        let before = self.seen.remove(key).unwrap_or_default();
+        self.add(class, before, last);
+    }
+
+    fn add(&mut self, class: ServiceClass, before: [u64; 2], now: [u64; 2]) {
+        for (which, grown) in self.grown.iter_mut().enumerate() {
+            grown.add(class, now[which].saturating_sub(before[which]));
+        }
+    }
+}
+
 /// What sessions carried and what was signed of it. Sessions are looked at when somebody asks and when they end, and not between.
 #[derive(Clone, Debug)]
-pub struct Carried<K> {
-    seen: BTreeMap<K, (Bytes, Bytes)>,
-    carried: PerClass,
-    signed: PerClass,
-}
+pub struct Carried<K>(Growing<K>);
 
 impl<K: Ord> Default for Carried<K> {
     fn default() -> Self {
-        Self { seen: BTreeMap::new(), carried: PerClass::default(), signed: PerClass::default() }
+        Self(Growing::default())
     }
 }
 
 impl<K: Ord> Carried<K> {
     /// A session that goes on has carried so much in all, and so much of it was signed for.
     pub fn look(&mut self, session: K, class: ServiceClass, carried: Bytes, signed: Bytes) {
-        let seen = self.seen.entry(session).or_default();
-        let before = *seen;
-        *seen = (carried.max(before.0), signed.max(before.1));
-        self.add(class, before, (carried, signed));
+        self.0.look(session, class, [carried.0, signed.0]);
     }
 
     /// It is over, with so much in all.
     pub fn end(&mut self, session: &K, class: ServiceClass, carried: Bytes, signed: Bytes) {
-        let before = self.seen.remove(session).unwrap_or_default();
-        self.add(class, before, (carried, signed));
-    }
-
-    fn add(&mut self, class: ServiceClass, before: (Bytes, Bytes), now: (Bytes, Bytes)) {
-        self.carried.add(class, now.0.saturating_sub(before.0).0);
-        self.signed.add(class, now.1.saturating_sub(before.1).0);
+        self.0.end(session, class, [carried.0, signed.0]);
     }
 
     /// How much was carried.
     pub fn carried(&self) -> &PerClass {
-        &self.carried
+        &self.0.grown[0]
     }
 
     /// How much of it was signed for.
     pub fn signed(&self) -> &PerClass {
-        &self.signed
+        &self.0.grown[1]
     }
 }
 

@@ -1,6 +1,7 @@
 //! Bytes by direction and class, of all whose packets pass.
 
 use crate::PerClass;
+use crate::carried::Growing;
 use guestright_reciprocity::ServiceClass;
 use std::collections::BTreeMap;
 
@@ -8,52 +9,44 @@ use std::collections::BTreeMap;
 /// since the last time counts in the class of now.
 #[derive(Clone, Debug)]
 pub struct Directions<K> {
-    passing: BTreeMap<K, Passing>,
-    up: PerClass,
-    down: PerClass,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Passing {
-    class: ServiceClass,
-    up: u64,
-    down: u64,
+    passing: BTreeMap<K, ServiceClass>,
+    bytes: Growing<K>,
 }
 
 impl<K: Ord> Default for Directions<K> {
     fn default() -> Self {
-        Self { passing: BTreeMap::new(), up: PerClass::default(), down: PerClass::default() }
+        Self { passing: BTreeMap::new(), bytes: Growing::default() }
     }
 }
 
-impl<K: Ord> Directions<K> {
+impl<K: Ord + Copy> Directions<K> {
     /// It passes from now on, or goes on in another class.
     pub fn begin(&mut self, key: K, class: ServiceClass) {
-        self.passing.entry(key).or_insert(Passing { class, up: 0, down: 0 }).class = class;
+        self.passing.insert(key, class);
     }
 
     /// It has carried so much in all. Of whoever did not begin nothing is counted.
     pub fn look(&mut self, key: &K, up: u64, down: u64) {
-        let Some(passing) = self.passing.get_mut(key) else { return };
-        self.up.add(passing.class, up.saturating_sub(passing.up));
-        self.down.add(passing.class, down.saturating_sub(passing.down));
-        (passing.up, passing.down) = (up.max(passing.up), down.max(passing.down));
+        if let Some(class) = self.passing.get(key) {
+            self.bytes.look(*key, *class, [up, down]);
+        }
     }
 
     /// It passes no more, with so much in all.
     pub fn end(&mut self, key: &K, up: u64, down: u64) {
-        self.look(key, up, down);
-        self.passing.remove(key);
+        if let Some(class) = self.passing.remove(key) {
+            self.bytes.end(key, class, [up, down]);
+        }
     }
 
     /// Bytes from guests to the Internet.
     pub fn up(&self) -> &PerClass {
-        &self.up
+        &self.bytes.grown[0]
     }
 
     /// Bytes from the Internet to guests.
     pub fn down(&self) -> &PerClass {
-        &self.down
+        &self.bytes.grown[1]
     }
 }
 

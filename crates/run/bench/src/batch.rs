@@ -15,7 +15,6 @@ use crate::plan_files::Source;
 use crate::pool::{self, Done};
 use crate::record::{HostRecord, PlanRecord, Program, Record};
 use crate::shards::{Shard, ShardRecord};
-use crate::table::hexadecimal;
 use guestright_clock::Clock;
 use guestright_error::RunError;
 use guestright_experiment::{Outcome, Plan, Platform, Results, Row, Run, SettingError, evaluate};
@@ -382,7 +381,7 @@ impl Batch<'_> {
             plan: PlanRecord::new(&source, &plan),
             platform,
             quick: plan.is_quick(),
-            seeds: (0..plan.seeds()).map(|number| hexadecimal(&plan.seed(number).0)).collect(),
+            seeds: Record::seeds_of(&plan),
             runs,
             runs_kept: runs - made,
             packets: results.packets(),

@@ -162,6 +162,11 @@ impl Record {
         record.map_err(|error| error.with_hint(hint))
     }
 
+    /// The seeds of a plan, as they stand here.
+    pub(crate) fn seeds_of(plan: &Plan) -> Vec<String> {
+        (0..plan.seeds()).map(|number| hexadecimal(&plan.seed(number).0)).collect()
+    }
+
     /// The plan as it was run, by its text here.
     pub fn source(&self, folder: &Path) -> Source {
         Source { name: format!("the plan in {}", folder.join(FILE).display()), text: self.plan.text.clone() }

@@ -13,7 +13,6 @@ use crate::kept::KeptRows;
 use crate::numbers::counted;
 use crate::plan_files::Source;
 use crate::record::{HostRecord, PlanRecord, Program, Record};
-use crate::table::hexadecimal;
 use guestright_clock::Clock;
 use guestright_error::{OrFail as _, RunError};
 use guestright_experiment::{Plan, Platform, Results, Testbed, evaluate};
@@ -303,7 +302,7 @@ fn write(folder: &Path, found: Found, command: &str, host: &HostRecord) -> Resul
         plan: first.plan.clone(),
         platform: Platform::Sim,
         quick: plan.is_quick(),
-        seeds: (0..plan.seeds()).map(|number| hexadecimal(&plan.seed(number).0)).collect(),
+        seeds: Record::seeds_of(&plan),
         runs: plan.run_count(),
         runs_kept: plan.run_count(),
         packets: results.packets(),

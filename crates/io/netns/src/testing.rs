@@ -21,8 +21,8 @@ use crate::Sandbox;
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Between two looks at what is waited for there is at least this time, and [`PAUSE_FACTOR`] times what the last look took, so
-/// that looking leaves the processors to what is waited for: many start a program to look.
-const INTERVAL: Duration = Duration::from_millis(5);
+/// that looking leaves the processors to what is waited for: some start a program to look.
+const INTERVAL: Duration = Duration::from_millis(20);
 const INTERVAL_MAX: Duration = Duration::from_millis(200);
 const PAUSE_FACTOR: u32 = 4;
 

@@ -2,7 +2,7 @@
 
 use crate::town::client::{Client, Transport};
 use crate::town::services::AccessLog;
-use crate::town::{PATIENCE, Program, Rules, Town, WEB, closed, inside, session, succeeded, until};
+use crate::town::{PATIENCE, Program, Rules, Town, WEB, closed, inside, look, session, succeeded, until};
 use guestright_channel::{Channel, Credentials, accept, connect};
 use guestright_identity::{KeyId, Role};
 use guestright_overview::Overview;
@@ -10,9 +10,7 @@ use guestright_roaming::Message;
 use guestright_roaming::message::{BlockedDevices, Code, GuestId, Inquiry, Outcome};
 use rustix::process::Signal;
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
@@ -32,12 +30,7 @@ fn home(town: &Town, arguments: &[&str]) -> String {
 
 /// What the home answers at its control socket.
 fn ask_home(town: &Town, question: &str) -> Value {
-    let mut stream = UnixStream::connect(town.path("house/home-state/home.sock")).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    writeln!(stream, "{question}").unwrap();
-    let mut line = String::new();
-    BufReader::new(stream).read_line(&mut line).unwrap();
-    serde_json::from_str(&line).unwrap()
+    look::ask(&town.path("house/home.toml"), question)
 }
 
 fn overview(town: &Town) -> Overview {

@@ -8,7 +8,7 @@
 use crate::stock::{Client, ClientSettings};
 use crate::town::Program;
 use crate::town::services::AccessLog;
-use crate::town::{PATIENCE, Rules, Town, guestright, inside, succeeded, until, until_within};
+use crate::town::{PATIENCE, Rules, Town, guestright, inside, look, succeeded, until, until_within};
 use guestright_netns::LinkOptions;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
@@ -81,9 +81,7 @@ impl Journey {
     }
 
     fn home_status(&self) -> Value {
-        let mut command = guestright();
-        command.args(["home", "status", "--json", "--config"]).arg(self.town.path("guests/home.toml"));
-        serde_json::from_slice(&command.output().unwrap().stdout).unwrap_or_default()
+        look::ask(&self.town.path("guests/home.toml"), "status")
     }
 
     fn charon(&self) -> Option<i32> {

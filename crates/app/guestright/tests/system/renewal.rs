@@ -6,7 +6,7 @@
 
 use crate::town::client::{Client, Transport, conn};
 use crate::town::services::AccessLog;
-use crate::town::{PATIENCE, Program, Rules, Town, desk, guestright, inside, session, succeeded, until};
+use crate::town::{PATIENCE, Program, Rules, Town, desk, inside, look, session, succeeded, until};
 use guestright_identity::Certificate;
 use guestright_receipt::Bundle;
 use guestright_testbed::inside_within;
@@ -69,16 +69,11 @@ impl Short {
     }
 
     fn keeper_status(&self) -> Value {
-        let mut command = guestright();
-        command.args(["home", "status", "--json", "--config"]).arg(self.town.path("guests/home.toml"));
-        serde_json::from_slice(&command.output().unwrap().stdout).unwrap_or_default()
+        look::ask(&self.town.path("guests/home.toml"), "status")
     }
 
     fn visit_status(&self) -> Value {
-        let state = self.town.path("member-state");
-        let mut command = guestright();
-        command.args(["visit", "status", "--json", "--state"]).arg(state);
-        serde_json::from_slice(&command.output().unwrap().stdout).unwrap_or_default()
+        look::at(&self.town.path("member-state/visit.sock"), "status")
     }
 
     /// Waits for as long as a certificate may take to be renewed so often, or to end.

@@ -10,6 +10,7 @@
 pub(crate) mod baresip;
 pub(crate) mod bind;
 pub(crate) mod client;
+pub(crate) mod look;
 pub(crate) mod quick;
 pub(crate) mod services;
 
@@ -209,11 +210,9 @@ impl Town {
         (home, ap)
     }
 
-    /// What `ap status --json` or `home status --json` says; null if nobody answers.
+    /// What `ap status --json` or `home status --json` prints; null if nobody answers.
     pub(crate) fn ask(&self, command: &str) -> Value {
-        let settings = self.path(&format!("house/{command}.toml"));
-        let output = guestright().args([command, "status", "--json", "--config"]).arg(settings).output();
-        serde_json::from_slice(&output.unwrap().stdout).unwrap_or_default()
+        look::ask(&self.path(&format!("house/{command}.toml")), "status")
     }
 
     pub(crate) fn status(&self) -> Value {

@@ -15,7 +15,7 @@ mod talking;
 use super::page;
 use super::town::services::Way;
 use super::town::{PATIENCE, Program};
-use super::town::{inside, succeeded, until};
+use super::town::{inside, look, succeeded, until};
 use abroad::{Abroad, HOME_ADDRESS, SECOND_ACCESS_POINT};
 use capture::Frame;
 use guestright_roaming::Message;
@@ -426,10 +426,7 @@ fn a_home_whose_router_maps_no_ports_says_so_and_stops() {
     let text = std::fs::read_to_string(&settings).unwrap() + "port_mapping = true\n";
     std::fs::write(&settings, text).unwrap();
     let mut home = abroad.start_home();
-    let status = || {
-        let output = abroad.town.run(&["home", "status", "--json", "--config", "guests/home.toml"]);
-        serde_json::from_str::<Value>(&succeeded(&output)).unwrap()["port_mapping"].clone()
-    };
+    let status = || look::ask(&abroad.town.path("guests/home.toml"), "status")["port_mapping"].clone();
     until("all four ports to be tried", || status().as_object().is_some_and(|ports| ports.len() == 4));
     let ports = status();
     for port in ["UDP port 51820", "TCP port 7273", "TCP port 7274", "TCP port 7275"] {

@@ -8,7 +8,7 @@
 use super::town::Program;
 use super::town::quick::Quick;
 use super::town::services::AccessLog;
-use super::town::{PATIENCE, Rules, Town, guestright, inside, succeeded, until};
+use super::town::{PATIENCE, Rules, Town, inside, look, succeeded, until};
 use guestright_netns::LinkOptions;
 use guestright_roaming::AccessPoint;
 use guestright_roaming::access_point::{Address, Config, Event, Path, Transmit};
@@ -95,10 +95,7 @@ impl Country {
 
     /// What the manor's home says of its telephone.
     fn receipt_requests(&self) -> Value {
-        let mut command = guestright();
-        command.args(["home", "status", "--json", "--config"]).arg(self.town.path("manor/home.toml"));
-        let status: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap_or_default();
-        status["receipt_requests"].clone()
+        look::ask(&self.town.path("manor/home.toml"), "status")["receipt_requests"].clone()
     }
 
     /// Brings a member's tunnel up, or down, with `wg-quick` and the reference implementation alone.

@@ -7,7 +7,7 @@
 use super::delay::Delay;
 use crate::town::client::{Member, now};
 use crate::town::services::{self, AccessLog};
-use crate::town::{PATIENCE, Program, WEB, guestright, succeeded, until};
+use crate::town::{PATIENCE, Program, WEB, guestright, look, succeeded, until};
 use guestright_channel::{Credentials, connect};
 use guestright_emulator::{Device, Emulator};
 use guestright_netns::{LinkOptions, World};
@@ -216,10 +216,7 @@ impl Region {
 
     /// What a household's program answers; null if nobody does.
     pub(crate) fn ask(&self, name: &str, command: &str, question: &[&str]) -> Value {
-        let settings = self.path(name, &format!("{command}.toml"));
-        let output =
-            guestright().arg(command).args(question).args(["--json", "--config"]).arg(settings).output();
-        serde_json::from_slice(&output.unwrap().stdout).unwrap_or_default()
+        look::ask(&self.path(name, &format!("{command}.toml")), &question.join(" "))
     }
 
     pub(crate) fn log(&self, name: &str, command: &str) -> String {

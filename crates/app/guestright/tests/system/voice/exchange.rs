@@ -1,7 +1,7 @@
 //! Two homes, two access points that are strangers', and a member behind each.
 
 use crate::town::Program;
-use crate::town::{PATIENCE, Rules, Town, guestright, succeeded, until};
+use crate::town::{PATIENCE, Rules, Town, look, succeeded, until};
 use guestright_netns::{LinkOptions, World};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -112,9 +112,7 @@ pub(crate) fn bring_home(town: &Town, host: &str, config: &str, gateway: &str) {
 
 /// What `home status --json` says.
 pub(crate) fn status(town: &Town, settings: &str) -> Value {
-    let output =
-        guestright().args(["home", "status", "--json", "--config"]).arg(town.path(settings)).output();
-    serde_json::from_slice(&output.unwrap().stdout).unwrap_or_default()
+    look::ask(&town.path(settings), "status")
 }
 
 impl Exchange {

@@ -4,7 +4,7 @@ use super::capture::Capture;
 use super::is_up;
 use crate::town::Program;
 use crate::town::services::AccessLog;
-use crate::town::{PATIENCE, Rules, Town, guestright, session, succeeded, until};
+use crate::town::{PATIENCE, Rules, Town, look, session, succeeded, until};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use guestright_netns::LinkOptions;
@@ -184,9 +184,7 @@ impl Abroad {
         let home = self.start("second", "home", "other/home.toml", "second-home.log");
         let ap = self.start("second", "ap", "other/ap.toml", "second-ap.log");
         until("the second access point to reach its home", || {
-            let status = self.town.run(&["ap", "status", "--json", "--config", "other/ap.toml"]);
-            let status: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
-            status["home_up"] == true
+            look::ask(&self.town.path("other/ap.toml"), "status")["home_up"] == true
         });
         (home, ap)
     }
@@ -263,9 +261,7 @@ impl Abroad {
 
     /// What `visit status --json` says.
     pub(super) fn status(&self) -> Value {
-        let state = self.town.path("walker-state");
-        let output = guestright().args(["visit", "status", "--json", "--state"]).arg(state).output().unwrap();
-        serde_json::from_str(&succeeded(&output)).unwrap()
+        look::at(&self.town.path("walker-state/visit.sock"), "status")
     }
 
     /// Whether a resolver of this address seems to answer the walker.

@@ -13,6 +13,7 @@ mod networks;
 
 use super::abroad::{Abroad, HOME_ADDRESS};
 use crate::town::client::now;
+use crate::town::look;
 use crate::town::services::AccessLog;
 use crate::town::{PATIENCE, Program, inside, session, succeeded, until};
 use air::{Chatter, Watch};
@@ -110,8 +111,7 @@ impl Day {
     }
 
     fn status(&self) -> Value {
-        let output = self.command(&["status", "--json"]);
-        serde_json::from_slice(&output.stdout).unwrap_or_default()
+        look::at(&self.abroad.town.path("laptop/door/control.sock"), "status")
     }
 
     /// Waits until it stands so, and says what it says then.

@@ -7,6 +7,7 @@
 
 use super::abroad::{Abroad, SECOND_ACCESS_POINT};
 use super::{ACCESS_POINT, until};
+use crate::town::look;
 use guestright_netns::LinkOptions;
 use guestright_testbed::inside_within;
 use serde_json::Value;
@@ -242,10 +243,9 @@ fn forbid_tunnels(abroad: &Abroad) {
 /// Waits until the access point that the walker is to come to next has closed the session that it left there without
 /// goodbye: walkers do not come back sooner, or wait for it, and this is about the access points that they come to.
 fn until_forgotten(abroad: &Abroad, team: &str) {
-    let settings = format!("{team}/ap.toml");
+    let settings = abroad.town.path(team).join("ap.toml");
     until("the session that was left to be over", || {
-        let status = abroad.town.run(&["ap", "status", "--json", "--config", &settings]);
-        let status: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
+        let status = look::ask(&settings, "status");
         // A session of the tunnel alone, which its home signs for, may go on.
         let is_its_own = |session: &Value| session["tunnel"].is_null();
         status["sessions"].as_array().is_some_and(|sessions| !sessions.iter().any(is_its_own))

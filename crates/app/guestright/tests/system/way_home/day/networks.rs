@@ -1,9 +1,8 @@
 //! The networks of the day: a table, and how each is built and opened.
 
 use super::super::abroad::Abroad;
-use crate::town::{Program, succeeded, until};
+use crate::town::{Program, look, succeeded, until};
 use guestright_netns::LinkOptions;
-use serde_json::Value;
 use std::net::Ipv4Addr;
 
 /// A network that the laptop joins: a host with a bridge of its own, and a line to the Internet.
@@ -142,11 +141,7 @@ pub(super) fn open(abroad: &Abroad) -> Vec<Program> {
         .collect();
     let ready = |(program, file): (Program, String)| {
         program.hear_line("to say that it is ready", |_| true);
-        until("it to reach its home", || {
-            let status = abroad.town.run(&["ap", "status", "--json", "--config", &file]);
-            let status: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
-            status["home_up"] == true
-        });
+        until("it to reach its home", || look::ask(&abroad.town.path(&file), "status")["home_up"] == true);
         program
     };
     starting.into_iter().map(ready).collect()

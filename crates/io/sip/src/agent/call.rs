@@ -290,7 +290,7 @@ impl Call {
         let mut reason = phrase(&response.status_code);
         for header in response.headers.iter() {
             if let Header::Warning(words) = header {
-                reason = words.value().to_owned();
+                reason = warned(words.value());
             } else if let Header::Reason(words) = header {
                 reason = quoted(words.value());
             }
@@ -432,6 +432,13 @@ fn text(body: &[u8]) -> Option<String> {
         return None;
     }
     std::str::from_utf8(body).ok().map(str::to_owned)
+}
+
+/// What stands between the quotation marks of a `Warning`, or all of it: its code and who warns are not for people (RFC 3261,
+/// section 20.43).
+fn warned(warning: &str) -> String {
+    let inner = warning.split_once('"').and_then(|(_, rest)| rest.rsplit_once('"'));
+    inner.map_or_else(|| warning.to_owned(), |(text, _)| text.to_owned())
 }
 
 /// What stands in a `Reason` header's text, or all of it (RFC 3326).

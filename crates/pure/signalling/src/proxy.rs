@@ -228,6 +228,11 @@ impl Proxy {
         self.rooms.set(rooms, now);
     }
 
+    /// How many more calls fit at each access point that has spoken, without those that it may not have seen yet.
+    pub fn room_left(&self) -> impl Iterator<Item = u32> {
+        self.rooms.left()
+    }
+
     /// A call's media have come, so that it does not count as dead.
     pub fn handle_media_received(&mut self, call: CallId, now: Time) {
         if let Some(call) = self.calls.get_mut(call) {

@@ -364,6 +364,7 @@ impl Task {
             "telephones": telephones,
             "calls": self.proxy.calls().map(call).collect::<Vec<_>>(),
             "refused": self.proxy.refused(),
+            "calls_that_fit": self.proxy.room_left().collect::<Vec<_>>(),
         })
     }
 

@@ -54,6 +54,16 @@ impl Rooms {
         self.rooms = rooms;
     }
 
+    /// How many more calls fit at each.
+    pub(super) fn left(&self) -> impl Iterator<Item = u32> {
+        self.rooms.iter().map(|room| self.left_in(room))
+    }
+
+    fn left_in(&self, room: &CallRoom) -> u32 {
+        let taken: u32 = self.unseen.values().map(|call| room.needed(&call.ends)).sum();
+        room.more.saturating_sub(taken)
+    }
+
     /// Takes the room that a call between these members needs, once at each end that is at an access point, until the call is over
     /// or an access point has seen it; the answer for the caller if there is none.
     pub(super) fn reserve(
@@ -65,8 +75,7 @@ impl Rooms {
         let ends: Vec<KeyId> = [caller, callee].into_iter().flatten().collect();
         let is_full = |room: &&CallRoom| {
             let needed = room.needed(&ends);
-            let taken: u32 = self.unseen.values().map(|call| room.needed(&call.ends)).sum();
-            needed > 0 && needed > room.more.saturating_sub(taken)
+            needed > 0 && needed > self.left_in(room)
         };
         if let Some(full) = self.rooms.iter().find(is_full) {
             return Err(Answer::no_room(caller.is_some_and(|key| full.members.contains(&key))));

@@ -66,7 +66,9 @@ fn what_is_not_known_refuses_nobody() {
 #[test]
 fn calls_between_two_words_of_an_access_point_share_what_it_said() {
     let mut town = town(vec![room(&[ALICE], 1)]);
+    assert_eq!(town.homes[0].room_left().collect::<Vec<_>>(), [1]);
     assert_eq!(call(&mut town, "carol", "c1").0, 100);
+    assert_eq!(town.homes[0].room_left().collect::<Vec<_>>(), [0]);
     assert_eq!(call(&mut town, "carol", "c2").0, 503);
     // However long it rings, it is not on the air yet.
     let later = town.now + Micros::from_seconds(60);

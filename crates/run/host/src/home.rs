@@ -648,6 +648,7 @@ impl Loop {
         self.renewing.reconfigure(fresh.settings.renewal.as_deref(), &mut self.rng, now);
         self.credit_of_settings = limits::settle(&self.state, fresh.settings.machine.credit);
         self.server.reconfigure(&machine);
+        overview::set_admission(self, self.exchange.is_some() && open::admits(&fresh.settings));
         Ok(changed)
     }
 

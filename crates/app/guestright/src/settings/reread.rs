@@ -61,6 +61,7 @@ impl Reloadable for ApSettings {
         TAKEN.contains(&name)
             || ((name.starts_with("shaping.") || name == PHONES) && before.is_some() && now.is_some())
             || SPLASH.contains(&name)
+            || name.starts_with("radio.")
     }
 }
 
@@ -80,6 +81,8 @@ impl Reloadable for HomeSettings {
             "policy.kind" => is_credit(before) == is_credit(now),
             // Given once, at the first start.
             "credit.founding_bytes" => false,
+            // Without [voice] there is no exchange that could refuse.
+            "voice.admit" => before.is_some() && now.is_some(),
             _ => {
                 ["revocations", "renewal"].contains(&name)
                     || name.starts_with("policy.")
@@ -198,6 +201,7 @@ mod tests {
             (shaped(2_000_000), shaped(1_000_000),            ["shaping.down_bits_per_second", ""]),
             (ap(""),           shaped(1_000_000),             ["", "shaping.down_bits_per_second shaping.up_bits_per_second"]),
             (ap(""),           ap("[tunnels]\nenabled = false\n"), ["", "tunnels.enabled"]),
+            (ap(""),           ap("[radio]\nstandard = \"b\"\nrate_mbps = 11\n"), ["radio.measure radio.rate_mbps radio.standard radio.tunnel", ""]),
             (ap("[phones]\n"), ap("[phones]\nreply_message = false\n"), ["phones.reply_message", ""]),
             (ap("[phones]\n"), ap("[phones]\nradius = \"127.0.0.1:1\"\n"), ["", "phones.radius"]),
             (ap(""),           ap("[phones]\n"), ["", "phones.disconnect phones.radius phones.reply_message"]),
@@ -214,6 +218,12 @@ mod tests {
             (home(""), home("[policy]\nkind = \"srm\"\n"), ["", "policy.kind"]),
             (home("[policy]\nkind = \"srm\"\n"), home("[policy]\nkind = \"gmf\"\n"), ["policy.kind", ""]),
             (home(""), home("receipts_max = 5\n"), ["", "receipts_max"]),
+            (home("[gateway]\n[voice]\n"), home("[gateway]\n[voice]\nadmit = true\n"), ["voice.admit", ""]),
+            (
+                home("[gateway]\n[voice]\n"),
+                home("[gateway]\n[voice]\ncalls_max = 7\n"),
+                ["", "voice.calls_max"],
+            ),
         ];
         for (before, now, want) in cases {
             assert_eq!(differ::<HomeSettings>(&before, &now), want, "{before}\n{now}");

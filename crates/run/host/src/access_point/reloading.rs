@@ -1,5 +1,6 @@
 //! Settings that change while visitors are served.
 
+use super::calls::Calls;
 use super::guard::Order;
 use super::{Loop, Settings};
 use crate::reload::{self, Fresh, Reload};
@@ -41,6 +42,7 @@ impl Loop {
             let mut next = self.settings.clone();
             next.machine.clone_from(&fresh.settings.machine);
             next.retention = fresh.settings.retention;
+            next.radio.clone_from(&fresh.settings.radio);
             if let (Some(in_force), Some(read)) = (&mut next.splash, &fresh.settings.splash) {
                 (in_force.texts, in_force.trial) = (read.texts.clone(), read.trial);
             }
@@ -73,6 +75,9 @@ impl Loop {
                 super::splash::change_page(self, &next);
                 super::retention::change(self, next.retention);
                 self.pace = next.pace();
+                if next.radio != self.settings.radio {
+                    self.calls = Calls::new(next.radio.as_ref());
+                }
                 if let (Some(phones), Some(settings)) = (&mut self.phones, &next.phones) {
                     phones.reconfigure(settings);
                 }

@@ -254,6 +254,12 @@ impl Gateway {
         self.members.iter().map(|member| (member.name.as_str(), member.address, member.key_id.as_str()))
     }
 
+    /// Whose delegate each key is that signs for a member here: at an access point it stands for the member.
+    pub(super) fn members_by_delegate(&self) -> BTreeMap<KeyId, KeyId> {
+        let pair = |delegate: &Delegate| (delegate.certificate.subject_id(), delegate.delegation.member_id());
+        self.members.iter().filter_map(|member| member.delegate.as_ref().map(pair)).collect()
+    }
+
     /// Where each delegate's certificate is, and what it is now.
     pub(super) fn delegates(&self) -> impl Iterator<Item = (PathBuf, Certificate)> {
         let with_delegate = |member: &Member| {

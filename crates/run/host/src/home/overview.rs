@@ -230,9 +230,15 @@ pub(super) fn handle_answer(
     let key = this.server.peers().find(|(number, ..)| *number == peer).map(|(_, _, key)| Key(key.0));
     if let Some(key) = key {
         this.overviews.rounds.handle_answer(key, (reference, version), answer, now);
-        this.overviews.admission.tell(this.exchange.as_ref(), &this.overviews.rounds, now);
+        tell_exchange(this, now);
     }
     answer_waiting(this);
+}
+
+/// The exchange learns what access points have said of calls.
+fn tell_exchange(this: &Loop, now: Time) {
+    let Overviews { admission, rounds, .. } = &this.overviews;
+    admission.tell(this.exchange.as_ref(), rounds, this.gateway.as_ref(), now);
 }
 
 /// A program of the team is there.
@@ -259,10 +265,16 @@ pub(super) fn pass_time(this: &mut Loop) {
     let now = this.clock.now();
     this.overviews.rounds.handle_timeout(now);
     if this.overviews.admission.is_due(now) {
-        this.overviews.admission.tell(this.exchange.as_ref(), &this.overviews.rounds, now);
+        tell_exchange(this, now);
         ask_access_points(this);
     }
     answer_waiting(this);
+}
+
+/// Calls are admitted by what access points say, or not any more.
+pub(super) fn set_admission(this: &mut Loop, admit: bool) {
+    let now = this.clock.now();
+    this.overviews.admission.switch(admit, this.exchange.as_ref(), now);
 }
 
 /// A visitor was not let in, by what is given away and reserved.

@@ -3,11 +3,14 @@
 //! An access point that falls silent is not heeded any more: its home would otherwise refuse calls for a radio that it knows
 //! nothing of.
 
+use super::super::gateway::Gateway;
 use super::rounds::Rounds;
 use guestright_exchange::Exchange;
 use guestright_identity::KeyId;
+use guestright_overview::Key;
 use guestright_signalling::CallRoom;
 use guestright_units::{Micros, Time};
+use std::collections::BTreeMap;
 
 /// How often access points are asked while calls are to be admitted by them.
 const ASK_EVERY: Micros = Micros::from_seconds(5);
@@ -26,6 +29,17 @@ impl Admission {
         Self { next: admit.then_some(now) }
     }
 
+    /// The household has switched it on or off: from now on it counts, and nobody is refused for what was said before.
+    pub(super) fn switch(&mut self, admit: bool, exchange: Option<&Exchange>, now: Time) {
+        if self.next.is_some() == admit {
+            return;
+        }
+        self.next = admit.then_some(now);
+        if let Some(exchange) = exchange.filter(|_| !admit) {
+            exchange.set_rooms(Vec::new());
+        }
+    }
+
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         self.next
     }
@@ -40,17 +54,26 @@ impl Admission {
     }
 
     /// Tells the exchange what they have said.
-    pub(super) fn tell(&self, exchange: Option<&Exchange>, rounds: &Rounds, now: Time) {
+    pub(super) fn tell(
+        &self,
+        exchange: Option<&Exchange>,
+        rounds: &Rounds,
+        gateway: Option<&Gateway>,
+        now: Time,
+    ) {
         if let Some(exchange) = exchange.filter(|_| self.next.is_some()) {
-            exchange.set_rooms(rooms(rounds, now));
+            let delegates = gateway.map(Gateway::members_by_delegate).unwrap_or_default();
+            exchange.set_rooms(rooms(rounds, &delegates, now));
         }
     }
 }
 
-/// What access points that have answered lately say of calls.
-fn rooms(rounds: &Rounds, now: Time) -> Vec<CallRoom> {
+/// What access points that have answered lately say of calls. Where a member has nothing but its tunnel, an access point knows
+/// the delegate that signs for it; the exchange knows the member.
+fn rooms(rounds: &Rounds, delegates: &BTreeMap<KeyId, KeyId>, now: Time) -> Vec<CallRoom> {
+    let member = |key: &Key| delegates.get(&KeyId(key.0)).copied().unwrap_or(KeyId(key.0));
     let room = |calls: &guestright_overview::CallRoom| CallRoom {
-        members: calls.members.iter().map(|key| KeyId(key.0)).collect(),
+        members: calls.members.iter().map(member).collect(),
         more: u32::try_from(calls.more.get()).unwrap_or(u32::MAX),
     };
     rounds.calls(now, FRESH).map(room).collect()
@@ -59,7 +82,7 @@ fn rooms(rounds: &Rounds, now: Time) -> Vec<CallRoom> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use guestright_overview::{Answer, Count, Key, Overview};
+    use guestright_overview::{Answer, Count, Overview};
     use guestright_units::UnixSeconds;
 
     const START: Time = UnixSeconds(1_800_000_000).time();
@@ -78,6 +101,18 @@ mod tests {
     }
 
     #[test]
+    fn it_is_switched_on_and_off_while_the_home_runs() {
+        let mut admission = Admission::new(false, START);
+        admission.switch(true, None, after(100));
+        assert_eq!(admission.poll_timeout(), Some(after(100)));
+        assert!(admission.is_due(after(100)));
+        admission.switch(true, None, after(101));
+        assert_eq!(admission.poll_timeout(), Some(after(105)), "it was on");
+        admission.switch(false, None, after(102));
+        assert_eq!((admission.poll_timeout(), admission.is_due(after(200))), (None, false));
+    }
+
+    #[test]
     fn what_an_access_point_said_holds_for_a_while_and_no_longer() {
         let mut rounds = Rounds::default();
         rounds.began(1, [ONE], START);
@@ -86,7 +121,7 @@ mod tests {
         let calls = guestright_overview::CallRoom {
             now: Count::at_most_max(3),
             more: Count::at_most_max(2),
-            members: vec![Key([7; 24])],
+            members: vec![Key([7; 24]), Key([8; 24])],
         };
         access_point.calls = Some(calls);
         let none = Count::default();
@@ -94,9 +129,11 @@ mod tests {
         let answer =
             Answer { access_point, guests, refusals, guests_left_out: none, refusals_left_out: none };
         rounds.handle_answer(ONE, (1, 1), &answer.to_cbor(), after(1));
-        let want = CallRoom { members: [KeyId([7; 24])].into(), more: 2 };
-        assert_eq!(rooms(&rounds, after(15)), [want]);
-        assert_eq!(rooms(&rounds, after(16)), []);
+        // The second one is the delegate of a member that has nothing but its tunnel.
+        let delegates = [(KeyId([8; 24]), KeyId([9; 24]))].into();
+        let want = CallRoom { members: [KeyId([7; 24]), KeyId([9; 24])].into(), more: 2 };
+        assert_eq!(rooms(&rounds, &delegates, after(15)), [want]);
+        assert_eq!(rooms(&rounds, &delegates, after(16)), []);
         let shown = rounds.answers(after(2)).access_points.remove(0).calls.unwrap();
         assert_eq!((shown.more.get(), shown.members), (2, vec![]), "whoever looks is not told who is where");
     }

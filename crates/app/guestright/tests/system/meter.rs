@@ -1,5 +1,7 @@
 //! How many calls an access point sees, and how many more it says fit.
 
+mod admission;
+
 use crate::town::services::AccessLog;
 use crate::town::{Rules, Town, inside, session, succeeded};
 use serde_json::Value;

@@ -109,14 +109,20 @@ impl Baresip {
 
     /// Waits for an event of this type; others before it are passed over.
     pub(crate) fn event(&self, wanted: &str) -> Value {
+        self.events_until(wanted).pop().unwrap_or_default()
+    }
+
+    /// The same, with those before it.
+    pub(crate) fn events_until(&self, wanted: &str) -> Vec<Value> {
         let deadline = Instant::now() + PATIENCE;
-        let mut skipped = Vec::new();
+        let mut events = Vec::new();
         while Instant::now() < deadline {
             while let Some(value) = self.next_message() {
-                if value["type"] == wanted {
-                    return value;
+                let is_wanted = value["type"] == wanted;
+                events.push(value);
+                if is_wanted {
+                    return events;
                 }
-                skipped.push(value);
             }
             let mut chunk = [0; 4_096];
             match self.control.borrow_mut().read(&mut chunk) {
@@ -124,7 +130,7 @@ impl Baresip {
                 Ok(0) | Err(_) => break,
             }
         }
-        panic!("waited in vain for {wanted}; it said {skipped:?}");
+        panic!("waited in vain for {wanted}; it said {events:?}");
     }
 
     /// The next netstring.

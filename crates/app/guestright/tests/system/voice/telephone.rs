@@ -28,6 +28,10 @@ pub(crate) enum Who {
     /// A visitor of the town, whose home is elsewhere, and somebody at a third home.
     Walker,
     Friend,
+    /// Members of the town's household, at its own access point.
+    Anna,
+    Ben,
+    Cara,
 }
 
 impl Who {
@@ -37,6 +41,9 @@ impl Who {
             Self::Bob => ["bob", "w2", "other"],
             Self::Walker => ["walker", "member", "guests"],
             Self::Friend => ["friend", "w2", "friends"],
+            Self::Anna => ["anna", "member", "house"],
+            Self::Ben => ["ben", "resident", "house"],
+            Self::Cara => ["cara", "hostile", "house"],
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Datagrams of the kernel's nftables. The kernel is believed; but another version may say things in a form that nobody
+//! Datagrams of the kernel's nftables and nl80211. The kernel is believed; but another version may say things in a form that nobody
 //! has thought of.
 
 use crate::seeds::Seed;
@@ -10,10 +10,15 @@ const HEADERS: usize = 16 + 4;
 const NEW_SET_ELEMENT: u16 = 10 << 8 | 12;
 const NEW_OBJECT: u16 = 10 << 8 | 18;
 
+/// Any number that the kernel gives nl80211.
+const NL80211: u16 = 28;
+
 /// A datagram of these bytes.
 pub fn kernel(bytes: &[u8]) {
     let (elements, counters) = fuzzing::answers(bytes);
     assert!((elements + counters) * 4 <= bytes.len(), "{elements} elements, {counters} counters");
+    let (access_points, stations) = fuzzing::radios(bytes);
+    assert!((access_points + stations) * 20 <= bytes.len(), "{access_points} and {stations} stations");
 }
 
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
@@ -44,7 +49,14 @@ pub(crate) fn seeds(seeds: &mut Vec<Seed>) {
     let object = message(NEW_OBJECT, &named);
     let both = [elements.clone(), object.clone()].concat();
     assert_eq!(fuzzing::answers(&both), (1, 1), "the seeds are answers");
-    for (name, bytes) in [("elements", elements), ("counter", object), ("both", both)] {
+    // An access point, and a station with 11 Mb/s; generic netlink's header is as long as netfilter's.
+    let number = |kind, number: u32| attribute(kind, &number.to_ne_bytes());
+    let interface = message(NL80211, &[number(3, 4), number(5, 3), number(38, 2_437)].concat());
+    let rate = attribute(21, &attribute(8, &[number(5, 110), attribute(1, &110_u16.to_ne_bytes())].concat()));
+    let station = message(NL80211, &[attribute(6, &[2, 0, 0, 0, 1, 0]), rate].concat());
+    let radio = [interface, station].concat();
+    assert_eq!(fuzzing::radios(&radio), (1, 1), "the seeds are answers");
+    for (name, bytes) in [("elements", elements), ("counter", object), ("both", both), ("radio", radio)] {
         seeds.push(("kernel", name.to_owned(), bytes));
     }
 }

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::num::NonZeroU16;
 
 use crate::state::State;
-use crate::{Flow, MacAddress, connections, lookup, nftables};
+use crate::{Flow, MacAddress, connections, lookup, nftables, stations};
 
 /// The complete neighbours on an interface in a text like `/proc/net/arp`.
 pub fn neighbours(table: &str, interface: &str) -> Vec<(Ipv4Addr, MacAddress)> {
@@ -25,6 +25,11 @@ pub fn addresses(answer: &str) -> Vec<(Ipv4Addr, u8)> {
 /// How many elements of sets and how many counters a datagram of the kernel's nftables tells of.
 pub fn answers(datagram: &[u8]) -> (usize, usize) {
     nftables::read_datagram(datagram)
+}
+
+/// How many access points and stations a datagram of the kernel's nl80211 tells of.
+pub fn radios(datagram: &[u8]) -> (usize, usize) {
+    stations::read_datagram(datagram)
 }
 
 /// A state file as it would be written again; nothing if it is none.

@@ -53,6 +53,7 @@ mod settings;
 mod shaping;
 mod state;
 mod static_filter;
+mod stations;
 #[cfg(test)]
 mod testing;
 mod tool;
@@ -74,5 +75,6 @@ pub use ruleset::render;
 pub use settings::{Limits, Page, Settings, Shaping, Tunnels};
 pub use shaping::Warning;
 pub use state::clean_up;
+pub use stations::{Radios, Station};
 pub use trial::{Trial, try_layers};
 pub use tunnel_meter::{TunnelCounts, TunnelMeter};

@@ -127,9 +127,9 @@ impl<K: Ord + Copy> CallMeter<K> {
         }
         let calls = self.guests.values().filter(|guest| guest.is_calling).count();
         let load: f64 = self.guests.values().map(|guest| self.load_of(guest)).sum();
-        // The next call is taken to be as slow as the slowest station that is there.
-        let slowest = self.guests.values().map(|guest| guest.rate).min_by_key(|rate| rate.kbps());
-        let rate = slowest.unwrap_or(self.radio.phy.data_rate);
+        // The next call is taken to be as slow as the slowest station that is there, or as the radio is said to be.
+        let rates = self.guests.values().map(|guest| guest.rate).chain([self.radio.phy.data_rate]);
+        let rate = rates.min_by_key(|rate| rate.kbps()).unwrap_or(self.radio.phy.data_rate);
         let more = self.radio.calls_that_fit(self.shape, rate, load);
         Some(Room { calls: u32::try_from(calls).unwrap_or(u32::MAX), more, load })
     }

@@ -17,6 +17,7 @@ mod reloading;
 pub mod retention;
 mod settings;
 pub mod splash;
+mod stations;
 mod status;
 
 use crate::control::{self, Question};
@@ -498,6 +499,7 @@ impl Loop {
                 if std::mem::take(&mut self.read_again) {
                     self.read();
                 }
+                reading.stations.into_iter().for_each(|stations| self.calls.handle_stations(stations));
                 reading.counted.into_iter().for_each(|all| self.calls.handle_counted(all, now));
                 self.handle_tunnels(&reading.tunnels);
             }
@@ -608,7 +610,8 @@ impl Loop {
         } else {
             let gates = self.machine.open().chain(self.guests.trials.gates()).collect();
             let packets = self.calls.is_due(self.clock.now());
-            self.reading = self.orders.send(Order::Read { gates, packets });
+            let rates = packets && self.calls.measures();
+            self.reading = self.orders.send(Order::Read { gates, packets, rates });
         }
     }
 

@@ -163,6 +163,7 @@ const SETTINGS: &str = r#"A settings file:
   [radio]                           # to say how many calls fit (docs/design/0018-meter.md); left out: nobody says
   standard = "g"                    # or a, b, g-beside-b
   rate_mbps = 24                    # of the stations that are far away
+  measure = true                    # whether the kernel is asked for each guest's rate; others count with rate_mbps
   [retention]                       # what is kept of guests (docs/retention.md)
   addresses = "off"                 # or for how long it is kept who had which address: from "1h" to "30d"
 
@@ -342,7 +343,13 @@ fn print_status(status: &serde_json::Value, out: &mut Output) -> Outcome {
     print_splash(&status["splash"], out)?;
     print_phones(&status["phones"], out)?;
     print_retention(&status["retention"], out)?;
-    status["calls"]["says"].as_str().map_or(Ok(()), |says| writeln!(out, "calls     {says}"))?;
+    if let Some(says) = status["calls"]["says"].as_str() {
+        writeln!(
+            out,
+            "calls     {says}\nradio     {}",
+            status["calls"]["rates"].as_str().unwrap_or_default()
+        )?;
+    }
     for (kind, count) in status["refused"].as_object().into_iter().flatten() {
         writeln!(out, "refused   {count} × {kind}")?;
     }

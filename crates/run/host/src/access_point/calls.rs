@@ -1,8 +1,10 @@
 //! Calls of guests: how many there are by the counters, and how many more fit (design note 0018).
 
 use super::Loop;
-use guestright_airtime::{CallMeter, CallShape, Counted, Phy, Rate, Room};
+use super::stations::Stations;
+use guestright_airtime::{CallMeter, CallShape, Counted, Phy, Rate, Room, Standard};
 use guestright_error::RunError;
+use guestright_firewall::MacAddress;
 use guestright_identity::KeyId;
 use guestright_overview::{CALLERS_MAX, CallRoom, Count, Key};
 use guestright_roaming::access_point::Address;
@@ -20,11 +22,14 @@ pub struct Radio {
     /// The rate of the stations that are far away, in Mb/s. A newer radio's goes for the next slower one of the standard.
     rate_mbps: f64,
     /// Whether calls go through a WireGuard tunnel, which makes their packets longer.
-    #[serde(default = "through_tunnel")]
+    #[serde(default = "yes")]
     tunnel: bool,
+    /// Whether the kernel is asked for the rate of each guest's station. What it does not know counts with the rate above.
+    #[serde(default = "yes")]
+    measure: bool,
 }
 
-fn through_tunnel() -> bool {
+fn yes() -> bool {
     true
 }
 
@@ -60,30 +65,109 @@ impl Radio {
 /// The meter, where the household has said what its radio is.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    meter: Option<(CallMeter<Address>, Rate)>,
+    meter: Option<Meter>,
     now: Time,
+}
+
+#[derive(Debug)]
+struct Meter {
+    calls: CallMeter<Address>,
+    radio: guestright_airtime::Radio,
+    /// Whether the kernel is asked for rates.
+    measures: bool,
+    /// What it has said last.
+    stations: Result<Stations, String>,
+    /// Guests at the last count, and those of them whose rate the kernel says.
+    guests: usize,
+    measured: Vec<Rate>,
+}
+
+impl Meter {
+    /// The rate that the kernel says, as the next slower one of the standard.
+    fn rate_of(&self, address: &Address) -> Option<Rate> {
+        let station = self.stations.as_ref().ok()?.get(&MacAddress::new(address.mac).ok()?)?;
+        station.rate_kbps.map(|kbps| self.radio.nearest_rate(kbps))
+    }
+
+    fn handle_counted(&mut self, counted: Vec<(Address, Counted)>, now: Time) {
+        let rates: Vec<_> = counted.iter().map(|(address, _)| self.rate_of(address)).collect();
+        (self.guests, self.measured) = (rates.len(), rates.iter().flatten().copied().collect());
+        let stated = self.radio.phy.data_rate;
+        let counted = counted.into_iter().zip(rates);
+        let each = counted.map(|((address, counted), rate)| (address, counted, rate.unwrap_or(stated)));
+        self.calls.handle_counters(each, now);
+    }
+
+    /// Where the rates come from, in a sentence.
+    fn rates(&self) -> String {
+        let stated = format!("{}, as stated", self.radio.phy.data_rate);
+        match &self.stations {
+            _ if !self.measures => format!("everybody counts with {stated}"),
+            Err(reason) => format!("everybody counts with {stated}: {reason}"),
+            Ok(stations) if stations.is_empty() => {
+                format!("everybody counts with {stated}: no station is at a radio of this computer")
+            }
+            Ok(stations) => {
+                let slowest = self.measured.iter().min_by_key(|rate| rate.kbps());
+                let slowest = slowest.map(|rate| format!(", the slowest {rate}")).unwrap_or_default();
+                let other = if self.is_elsewhere(stations) {
+                    "; the radio is in another band than [radio] says"
+                } else {
+                    ""
+                };
+                let (guests, measured) = (self.guests, self.measured.len());
+                format!(
+                    "of {guests} guests the radio says the rates of {measured}{slowest}; others count with {stated}{other}"
+                )
+            }
+        }
+    }
+
+    /// Whether a radio of the kernel is in a band that the stated standard does not have: 802.11a is above 4.9 GHz, b and g
+    /// are at 2.4 GHz (IEEE 802.11-2020, annex E).
+    fn is_elsewhere(&self, stations: &Stations) -> bool {
+        let is_a = self.radio.phy.standard == Standard::A;
+        let bands = stations.values().filter_map(|station| station.frequency_mhz);
+        bands.into_iter().any(|mhz| (mhz > 4_900) != is_a)
+    }
 }
 
 impl Calls {
     /// The radio was checked with the other settings; of one that cannot be nothing is reckoned.
     pub(super) fn new(radio: Option<&Radio>) -> Self {
-        let made = radio.and_then(|radio| radio.check().ok());
-        let meter = made.map(|(radio, shape)| (CallMeter::new(radio, shape), radio.phy.data_rate));
+        let made = radio.and_then(|stated| stated.check().ok().map(|made| (made, stated.measure)));
+        let meter = made.map(|((radio, shape), measures)| Meter {
+            calls: CallMeter::new(radio, shape),
+            radio,
+            measures,
+            stations: Ok(Stations::new()),
+            guests: 0,
+            measured: Vec::new(),
+        });
         Self { meter, now: Time::default() }
     }
 
     /// Whether the firewall's counters of packets are wanted.
     pub(super) fn is_due(&self, now: Time) -> bool {
-        self.meter.as_ref().is_some_and(|(meter, _)| meter.is_due(now))
+        self.meter.as_ref().is_some_and(|meter| meter.calls.is_due(now))
+    }
+
+    /// Whether what the kernel's radios say of stations is wanted with them.
+    pub(super) fn measures(&self) -> bool {
+        self.meter.as_ref().is_some_and(|meter| meter.measures)
+    }
+
+    /// The kernel has said how fast its stations are, or why it does not.
+    pub(super) fn handle_stations(&mut self, stations: Result<Stations, String>) {
+        if let Some(meter) = &mut self.meter {
+            meter.stations = stations;
+        }
     }
 
     /// The firewall has counted.
     pub(super) fn handle_counted(&mut self, counted: Vec<(Address, Counted)>, now: Time) {
-        if let Some((meter, rate)) = &mut self.meter {
-            meter.handle_counters(
-                counted.into_iter().map(|(address, counted)| (address, counted, *rate)),
-                now,
-            );
+        if let Some(meter) = &mut self.meter {
+            meter.handle_counted(counted, now);
         }
     }
 
@@ -93,21 +177,23 @@ impl Calls {
 
     /// Nothing where the counters have not been read for a while: a meter that is broken stops no call.
     pub(super) fn room(&self) -> Option<Room> {
-        self.meter.as_ref().and_then(|(meter, _)| meter.fresh_room(self.now))
+        self.meter.as_ref().and_then(|meter| meter.calls.fresh_room(self.now))
     }
 
     /// For `status`.
     pub(super) fn status(&self) -> Value {
-        let show = |room: Room| {
-            let says = format!(
-                "{} by the rhythm of packets, {} more fit; {:.0} % of the radio's time is used",
-                room.calls,
-                room.more,
-                room.load * 100.0
-            );
-            json!({ "now": room.calls, "more": room.more, "load": room.load, "says": says })
-        };
-        self.room().map_or(Value::Null, show)
+        let (Some(meter), Some(room)) = (&self.meter, self.room()) else { return Value::Null };
+        let says = format!(
+            "{} by the rhythm of packets, {} more fit; {:.0} % of the radio's time is used",
+            room.calls,
+            room.more,
+            room.load * 100.0
+        );
+        let measured: Vec<_> = meter.measured.iter().map(|rate| f64::from(rate.kbps()) / 1e3).collect();
+        json!({
+            "now": room.calls, "more": room.more, "load": room.load, "says": says,
+            "measured_mbps": measured, "rates": meter.rates(),
+        })
     }
 }
 
@@ -133,7 +219,7 @@ mod tests {
     use super::*;
 
     fn radio(standard: &str, rate_mbps: f64) -> Radio {
-        Radio { standard: standard.to_owned(), rate_mbps, tunnel: true }
+        Radio { standard: standard.to_owned(), rate_mbps, tunnel: true, measure: true }
     }
 
     #[test]
@@ -160,5 +246,67 @@ mod tests {
         assert!(!calls.is_due(Time(0)));
         calls.handle_counted(Vec::new(), Time(0));
         assert_eq!((calls.room(), calls.status()), (None, Value::Null));
+    }
+
+    const MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
+
+    /// Two guests, of whom the first one calls, after three seconds beside a radio that says this.
+    fn counted(stations: Result<Stations, String>, mhz: &Radio) -> Calls {
+        let mut calls = Calls::new(Some(mhz));
+        let guest = |last| Address { mac: [2, 0, 0, 0, 0, last], ip: [10, 11, 0, last].into(), home: None };
+        for second in 0..4 {
+            let now = Time(0) + guestright_units::Micros::from_seconds(second);
+            let count = guestright_airtime::Count { packets: 50 * second, bytes: 10_000 * second };
+            calls.handle_stations(stations.clone());
+            let call = Counted { up: count, down: count };
+            calls.handle_counted(vec![(guest(1), call), (guest(2), Counted::default())], now);
+            calls.handle_timeout(now);
+        }
+        calls
+    }
+
+    fn station(rate_kbps: Option<u32>, mhz: u32) -> Stations {
+        let station = guestright_firewall::Station { rate_kbps, frequency_mhz: Some(mhz) };
+        [(MacAddress::new(MAC).unwrap(), station)].into()
+    }
+
+    #[test]
+    fn a_rate_that_the_kernel_says_counts_and_the_stated_one_where_it_says_none() {
+        let stated = radio("b", 11.0);
+        let rates = |stations| counted(stations, &stated).status()["rates"].as_str().unwrap().to_owned();
+        let load = |stations| counted(stations, &stated).room().unwrap().load;
+        let slow = Ok(station(Some(2_000), 2_437));
+        assert!(load(slow.clone()) > 2.0 * load(Ok(Stations::new())));
+        let said = "of 2 guests the radio says the rates of 1, the slowest 2 Mb/s; others count with 11 Mb/s, as stated";
+        assert_eq!(rates(slow), said);
+        let other = "; the radio is in another band than [radio] says";
+        assert_eq!(rates(Ok(station(Some(2_000), 5_180))), format!("{said}{other}"));
+        let unknown = "of 2 guests the radio says the rates of 0; others count with 11 Mb/s, as stated";
+        assert_eq!(rates(Ok(station(None, 2_437))), unknown);
+        let none = "everybody counts with 11 Mb/s, as stated";
+        assert_eq!(rates(Err("no nl80211".to_owned())), format!("{none}: no nl80211"));
+        let nobody = format!("{none}: no station is at a radio of this computer");
+        assert_eq!(rates(Ok(Stations::new())), nobody);
+    }
+
+    #[test]
+    fn a_household_that_wants_its_own_word_to_count_has_it() {
+        let stated = Radio { measure: false, ..radio("b", 11.0) };
+        assert!(!Calls::new(Some(&stated)).measures() && Calls::new(Some(&radio("b", 11.0))).measures());
+        assert_eq!(
+            counted(Ok(Stations::new()), &stated).status()["rates"],
+            "everybody counts with 11 Mb/s, as stated"
+        );
+    }
+
+    #[test]
+    fn the_next_call_is_as_slow_as_stated_or_slower() {
+        let stated = radio("b", 2.0);
+        let room = |kbps| counted(Ok(station(Some(kbps), 2_437)), &stated).room().unwrap().more;
+        assert!(
+            room(11_000) < room(2_000) + 3,
+            "the fast one leaves a little more room, and no room for fast ones"
+        );
+        assert!(room(1_000) < room(2_000));
     }
 }

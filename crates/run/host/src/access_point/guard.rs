@@ -1,5 +1,6 @@
 //! The firewall on a thread of its own: it runs other programs and must not hold up the loop.
 
+use super::stations::{Radios, Stations};
 use guestright_airtime::Counted;
 use guestright_error::RunError;
 use guestright_firewall::{
@@ -42,10 +43,11 @@ pub(super) enum Order {
     Reclassify(Address, ServiceClass),
     Close(Address),
     /// Read what was counted, and keep these gates open for another lease.
-    /// With `packets` the counts of both directions too.
+    /// With `packets` the counts of both directions too, and with `rates` what the kernel's radios say of stations.
     Read {
         gates: Vec<Gate>,
         packets: bool,
+        rates: bool,
     },
     /// From now on grants last so long, and visitors have this share of the line.
     Reconfigure {
@@ -94,6 +96,8 @@ pub(super) struct Reading {
     pub(super) used: Vec<(Address, Traffic)>,
     /// Packets of each, where they were asked for.
     pub(super) counted: Option<Vec<(Address, Counted)>>,
+    /// The radios' stations, or why they are not known, where they were asked for.
+    pub(super) stations: Option<Result<Stations, String>>,
     /// What was dropped, in packets.
     pub(super) drops: BTreeMap<String, u64>,
     /// What tunnels without a session have had.
@@ -105,6 +109,7 @@ pub(super) struct Reading {
 /// What is kept in mind about those who pass.
 #[derive(Default)]
 struct Grants {
+    radios: Radios,
     /// When the table of connections was last read.
     looked_up: Option<Instant>,
     /// Whether that failed before.
@@ -347,9 +352,10 @@ impl Grants {
                     Err(error) => Err(error),
                 }
             }
-            Order::Read { gates: open, packets } => {
+            Order::Read { gates: open, packets, rates } => {
                 let mut reading = self.read(firewall)?;
                 reading.counted = packets.then(|| counted(firewall)).transpose()?;
+                reading.stations = rates.then(|| self.radios.stations());
                 let gate = |gate: &Gate| guestright_firewall::Gate {
                     address: gate.address.ip,
                     home: gate.address.home,
@@ -378,6 +384,7 @@ impl Grants {
         Ok(Reading {
             used: visitors.chain(tunnels).collect(),
             counted: None,
+            stations: None,
             drops,
             allowance: Bytes(allowance),
             tunnels: self.tunnels(firewall)?,

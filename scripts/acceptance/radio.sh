@@ -62,3 +62,49 @@ visit_plainly() {
     within 30 has_been_paid 1
     ! can_fetch visitor 3
 }
+
+# Two members call each other, both over the access point's radio: it counts the two ends, and counts each with the rate that
+# iw(8) prints of its station. The radios of mac80211_hwsim take no time on the air, so nothing is said of how many more fit.
+calls_are_counted() {
+    local host
+    printf '[radio]\nstandard = "g"\nrate_mbps = 54\n' >>access/ap.toml
+    in_host access "$STAGE/guestright" ap reload --config access/ap.toml
+    for host in visitor phone; do
+        by_tunnel up $host
+        within 60 is_seen_as $host "$AWAY"
+        within 60 signs $host 0
+    done
+    within 30 ap_says '.calls.now == 0'
+    telephone phone phone call listen --answer auto
+    within 60 grep -q '"event":"registered"' /guest/out/telephone-phone.txt
+    telephone visitor member call phone
+    within 60 grep -q '"event":"protected"' /guest/out/telephone-visitor.txt
+    within 60 ap_says '.calls.now == 2'
+    within 60 rates_are_those_of_the_radio
+    in_host access "$STAGE/guestright" ap status --config access/ap.toml | grep -E '^(calls|radio) '
+    stop telephone-visitor telephone-phone
+    within 60 ap_says '.calls.now == 0'
+    by_tunnel down visitor
+    by_tunnel down phone
+}
+
+# With wg-quick alone, as what is read from a QR code has it.
+by_tunnel() { # up or down, host
+    local member=$2
+    [ "$member" = phone ] || member=member
+    in_host "$2" env PATH="/guest/work/tools:$PATH" wg-quick "$1" "/guest/work/away/$member.conf"
+}
+
+telephone() { # host, member, words…
+    local host=$1 member=$2
+    shift 2
+    : >>"/guest/work/$member-contacts"
+    start "telephone-$host" "$host" "$STAGE/guestright" "$@" --json --no-sound --contacts "/guest/work/$member-contacts" \
+        --key "away/$member.key" --certificate "away/$member.cert"
+}
+
+rates_are_those_of_the_radio() {
+    local rates
+    rates=$(in_host access iw dev wlan0 station dump | awk '/tx bitrate:/ { print $3 }' | jq -cs sort)
+    ap_says "(.calls.measured_mbps | length == 2 and sort == $rates)"
+}

@@ -61,6 +61,7 @@ CONF
 uplink_interface = "uplink"
 backend = "kernel"
 dns_upstream = "$SERVER"
+[voice]
 CONF
     cat >access/ap.toml <<CONF
 key = "router.key"
@@ -76,10 +77,10 @@ flush_ms = 500
 CONF
     start home-access access "$STAGE/guestright" --log info home --config access/home.toml
     start home-away away "$STAGE/guestright" --log info home --config away/home.toml
-    within 20 has_lines /guest/out/home-access.txt
-    within 20 has_lines /guest/out/home-away.txt
+    within 60 has_lines /guest/out/home-access.txt
+    within 60 has_lines /guest/out/home-away.txt
     start ap access "$STAGE/guestright" --log info ap --config access/ap.toml
-    within 20 ap_says '.home_up'
+    within 60 ap_says '.home_up'
 }
 
 has_lines() { [ -s "$1" ]; }

@@ -277,10 +277,10 @@ mod tests {
         let load = |stations| counted(stations, &stated).room().unwrap().load;
         let slow = Ok(station(Some(2_000), 2_437));
         assert!(load(slow.clone()) > 2.0 * load(Ok(Stations::new())));
-        let said = "of 2 guests the radio says the rates of 1, the slowest 2 Mb/s; others count with 11 Mb/s, as stated";
-        assert_eq!(rates(slow), said);
+        let sentence = "of 2 guests the radio says the rates of 1, the slowest 2 Mb/s; others count with 11 Mb/s, as stated";
+        assert_eq!(rates(slow), sentence);
         let other = "; the radio is in another band than [radio] says";
-        assert_eq!(rates(Ok(station(Some(2_000), 5_180))), format!("{said}{other}"));
+        assert_eq!(rates(Ok(station(Some(2_000), 5_180))), format!("{sentence}{other}"));
         let unknown = "of 2 guests the radio says the rates of 0; others count with 11 Mb/s, as stated";
         assert_eq!(rates(Ok(station(None, 2_437))), unknown);
         let none = "everybody counts with 11 Mb/s, as stated";

@@ -10,6 +10,7 @@ mod hint;
 mod legs;
 mod media;
 mod rate;
+mod report;
 mod request;
 mod response;
 mod rewrite;
@@ -35,6 +36,7 @@ use media::Exchange;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use rate::Rates;
+use report::Reports;
 use rewrite::{Answer, NewRequest, OWN_HOPS, Outgoing, Rewriter, Tags, build_response};
 use room::Rooms;
 use std::collections::{BTreeMap, VecDeque};
@@ -90,6 +92,7 @@ pub struct Proxy {
     events: VecDeque<Event>,
     tidy_at: Time,
     rooms: Rooms,
+    reports: Reports,
 }
 
 impl std::fmt::Debug for Proxy {
@@ -118,6 +121,7 @@ impl Proxy {
             events: VecDeque::new(),
             tidy_at: now + TIDY_EVERY,
             rooms: Rooms::default(),
+            reports: Reports::default(),
             config,
         }
     }
@@ -346,6 +350,7 @@ impl Proxy {
                 for side in [Side::Caller, Side::Callee] {
                     self.send_bye(LegId { call: id, side }, reason, now);
                 }
+                self.await_reports(id, now);
                 self.end_call(id);
             }
             Phase::Finding | Phase::Allocating | Phase::Calling => {
@@ -378,6 +383,16 @@ impl Proxy {
         call.phase = Phase::Allocating;
         if let Some(sides) = call.sides(&self.links) {
             self.events.push_back(Event::Allocate { call: id, sides });
+        }
+    }
+
+    /// A call in which people talked is about to end: its members' telephones may say how it was.
+    fn await_reports(&mut self, id: CallId, now: Time) {
+        let Some(call) = self.calls.get(id).filter(|call| call.phase == Phase::Up) else { return };
+        for leg in call.legs.iter() {
+            if let Party::Member(name) = &leg.party {
+                self.reports.note_ended(name, &leg.call_id, now);
+            }
         }
     }
 

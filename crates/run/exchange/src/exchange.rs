@@ -16,6 +16,7 @@ use guestright_signalling::{CallRoom, CallStatus, Config, Contact, Event, Link, 
 use guestright_sip::{Incoming, Telephones};
 use guestright_units::{Micros, Time};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use tokio::sync::{mpsc, oneshot};
@@ -53,6 +54,8 @@ pub(crate) struct Task {
     pub(crate) book_is_kept: bool,
     pub(crate) clock: Clock,
     check_at: Time,
+    /// How often members' telephones have said each mean opinion score, in hundredths: 351 at most.
+    scores: BTreeMap<u16, u64>,
 }
 
 impl Exchange {
@@ -100,6 +103,7 @@ impl Exchange {
             book_is_kept: true,
             clock,
             check_at: now + CHECK_EVERY,
+            scores: BTreeMap::new(),
         };
         let (orders, from_home) = mpsc::channel(ORDERS_MAX);
         let this = Self { orders, task: tokio::spawn(task.run(from_telephones, from_ways, from_home)) };
@@ -333,6 +337,7 @@ impl Task {
             }
             Event::Update { call, sides } => self.media.update(call, *sides),
             Event::Release { call } => self.media.close(call),
+            Event::Reported { mos_hundredths } => *self.scores.entry(mos_hundredths).or_default() += 1,
             Event::Registered { member, telephones } => {
                 tracing::debug!(%member, telephones, "a member's telephones");
             }
@@ -364,6 +369,7 @@ impl Task {
             "telephones": telephones,
             "calls": self.proxy.calls().map(call).collect::<Vec<_>>(),
             "refused": self.proxy.refused(),
+            "scores": self.scores.iter().map(|(hundredths, count)| [u64::from(*hundredths), *count]).collect::<Vec<_>>(),
             "calls_that_fit": self.proxy.room_left().collect::<Vec<_>>(),
         })
     }

@@ -147,6 +147,8 @@ pub enum Event {
     Update { call: CallId, sides: Box<Legs<MediaSide>> },
     /// The ports of a call are not needed any more.
     Release { call: CallId },
+    /// A member's telephone has said how well it heard in a call that is over: a mean opinion score, in hundredths from 100 to 450.
+    Reported { mos_hundredths: u16 },
     /// The telephones of a member have changed.
     Registered {
         member: String,

@@ -8,9 +8,10 @@ use super::event::{CallId, Event, Phase};
 use super::hint::read_card;
 use super::legs::{Legs, Side};
 use super::media::{Exchange, Media};
+use super::report::{PACKAGE, Report};
 use super::rewrite::{
-    Answer, NewRequest, Outgoing, SDP, Tags, allowed, body_kind, build_response, complete_request, hops,
-    is_carried, outside, unsupported,
+    Answer, NewRequest, Outgoing, PUBLISH, SDP, Tags, allowed, body_kind, build_response, complete_request,
+    hops, is_carried, outside, unsupported,
 };
 use crate::names::{Target, parse_key};
 use crate::peer::{Party, Peer};
@@ -94,6 +95,9 @@ impl Proxy {
             (Method::Cancel, _) => self.cancelled(request, now),
             (Method::Register, Party::Member(name)) => self.register(name, request, now),
             (Method::Options, _) if !is_inside => self.describe(&request.key, now),
+            (Method::Other(other), Party::Member(name)) if other == PUBLISH && !is_inside => {
+                self.publish(name, request, now);
+            }
             (method, _) if is_inside && is_forwarded(method) => self.in_call(request, now),
             (Method::Invite, _) => self.invite(request, now),
             (Method::Bye | Method::Update | Method::Prack | Method::Info, _) => {
@@ -114,6 +118,27 @@ impl Proxy {
         response.push("Accept", SDP);
         response.push("Supported", "100rel, timer");
         self.transactions.respond(key, &response, now);
+    }
+
+    /// A member's telephone says how a call was that is over (RFC 3903, RFC 6035). Nothing of it is kept but a count.
+    fn publish(&mut self, member: &str, request: &Request, now: Time) {
+        let Request { key, message, .. } = request;
+        let package = message.get("Event").unwrap_or_default().split(';').next().unwrap_or_default();
+        if package.trim() != PACKAGE {
+            let answer = Answer::new(489, "Bad Event").with("Allow-Events", PACKAGE.to_owned());
+            return self.reply(key, &answer, now);
+        }
+        let Some(report) = Report::parse(&message.body) else {
+            self.refuse("malformed report of a call");
+            return self.reply(key, &Answer::new(400, "Bad Report"), now);
+        };
+        if !self.reports.settle(member, &report.call_id, now) {
+            self.refuse("report of no call");
+            return self.reply(key, &Answer::new(481, "Call Does Not Exist"), now);
+        }
+        self.events.push_back(Event::Reported { mos_hundredths: report.mos });
+        let accepted = Answer::new(200, "OK").with("SIP-ETag", self.token()).with("Expires", "0".to_owned());
+        self.reply(key, &accepted, now);
     }
 
     fn register(&mut self, member: &str, request: &Request, now: Time) {
@@ -443,6 +468,7 @@ impl Proxy {
         }
         if key.method == Method::Bye {
             // Whatever comes back, the call is over.
+            self.await_reports(leg.call, now);
             self.end_call(leg.call);
         }
     }

@@ -2,6 +2,7 @@
 
 use super::call::{Leg, Route};
 use super::context::Context;
+use super::report::{REPORT, REPORT_MAX};
 use crate::peer::{Party, Peer};
 use crate::sdp::SdpError;
 use crate::{Message, Method, NameAddress, Start, Uri};
@@ -34,8 +35,11 @@ pub(super) const OWN_HOPS: u32 = 2;
 
 /// The methods that members may use, for Allow.
 pub(super) fn allowed() -> String {
-    format!("{}, REGISTER", METHODS.join(", "))
+    format!("{}, REGISTER, {PUBLISH}", METHODS.join(", "))
 }
+
+/// How a telephone says something of itself (RFC 3903): to its home, and no further.
+pub(super) const PUBLISH: &str = "PUBLISH";
 
 /// A session description's type.
 pub(super) const SDP: &str = "application/sdp";
@@ -55,7 +59,9 @@ pub(super) fn is_carried(message: &Message, method: &Method) -> bool {
         message.get("Content-Encoding").is_some_and(|coding| !coding.eq_ignore_ascii_case("identity"));
     let fits = kind == SDP
         || *method == Method::Info && DIGITS.contains(&kind.as_str()) && message.body.len() <= 256;
-    message.body.is_empty() || fits && !encoded
+    let is_report =
+        *method == Method::Other(PUBLISH.to_owned()) && kind == REPORT && message.body.len() <= REPORT_MAX;
+    message.body.is_empty() || (fits || is_report) && !encoded
 }
 
 /// Extensions that a request insists on and that do not work through a home.

@@ -4,6 +4,7 @@ mod between;
 mod calls;
 mod hints;
 mod hostile;
+mod reports;
 mod rooms;
 
 use super::*;

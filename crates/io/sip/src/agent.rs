@@ -7,12 +7,14 @@
 
 mod call;
 mod description;
+mod report;
 
 pub use call::{Call, CallEvent, Change, Ending};
 pub use description::{
     Agreement, Crypto, Description, DescriptionError, Direction, Format, MEDIA_MAX, OtherMedia, Profile,
 };
 
+pub use report::CallQuality;
 use rsipstack::dialog::DialogId;
 use rsipstack::dialog::authenticate::Credential;
 use rsipstack::dialog::dialog_layer::DialogLayer;

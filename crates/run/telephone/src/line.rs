@@ -6,8 +6,10 @@ use crate::media::{self, Media, MediaEvent, MediaSettings, Sockets, Stream};
 use crate::offer::{Agreed, Guard, Own, Refusal, SUITES};
 use crate::phone::Phone;
 use crate::{Protection, TelephoneError};
+use guestright_clock::Clock;
 use guestright_identity::KeyId;
-use guestright_sip::agent::{Call, CallEvent, Change, Description, Direction, Ending};
+use guestright_quality::Summary;
+use guestright_sip::agent::{Call, CallEvent, CallQuality, Change, Description, Direction, Ending};
 use guestright_voice::agreement::{self, Fingerprint, Prepared, Role};
 use guestright_voice::srtp::MasterKey;
 use rand::Rng;
@@ -423,6 +425,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
     /// Hangs up, and says how it was.
     async fn finish(self, who: &str, over: Over) -> Result<Over, TelephoneError> {
         let Self { phone, call, media, talking, part, .. } = self;
+        let call_id = call.id();
         call.hang_up().await;
         let outcome = match media {
             Some(media) => Some(media.finish().await?),
@@ -443,6 +446,7 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
         if let Some(outcome) = outcome {
             outcome.seconds.iter().try_for_each(|second| phone.report.second(second))?;
             let seconds = talking.map(|since| since.elapsed().as_secs_f64());
+            phone.quality = quality(call_id, talking, outcome.received.as_ref());
             let mut facts = outcome.facts;
             facts["protection"] = json!(part.own.protection.name());
             facts["seconds"] = json!(seconds);
@@ -450,6 +454,14 @@ impl<'p, 'a, W: Write> Conversation<'p, 'a, W> {
         }
         Ok(over)
     }
+}
+
+/// How well a call was heard that is over, if there was anything to hear and it can be rated.
+fn quality(call_id: String, talking: Option<Instant>, received: Option<&Summary>) -> Option<CallQuality> {
+    let opinion = received?.judgement.listening.as_ref().ok()?;
+    let ended = Clock::start().now().unix_seconds();
+    let [began, ended] = [ended.minus(talking?.elapsed().as_secs()), ended].map(|time| time.to_string());
+    Some(CallQuality { call_id, began, ended, mos_listening: opinion.mos.low })
 }
 
 /// What is new in the voice; never, without any.

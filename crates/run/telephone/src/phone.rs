@@ -7,7 +7,8 @@ use crate::report::Report;
 use crate::sound::Sound;
 use crate::{Answer, Controls, Protection, Task, TelephoneError, TelephoneSettings, Waiting};
 use guestright_sip::agent::{
-    Agent, AgentError, AgentEvent, AgentSettings, Call, CallEvent, Description, Direction, Ending,
+    Agent, AgentError, AgentEvent, AgentSettings, Call, CallEvent, CallQuality, Description, Direction,
+    Ending,
 };
 use std::io::Write;
 use std::net::SocketAddr;
@@ -17,6 +18,8 @@ pub(crate) struct Phone<'a, W> {
     pub(crate) settings: TelephoneSettings,
     pub(crate) controls: Controls,
     pub(crate) report: Report<'a, W>,
+    /// How the last call was, until the home is told.
+    pub(crate) quality: Option<CallQuality>,
 }
 
 /// Calls, or waits for calls, and writes what happens to `out`.
@@ -39,7 +42,7 @@ pub async fn run<W: Write>(
     };
     let agent = Agent::start(agent).await.map_err(TelephoneError::NotStarted)?;
     let report = Report::new(&settings.line.report, out)?;
-    let mut phone = Phone { settings, controls, report };
+    let mut phone = Phone { settings, controls, report, quality: None };
     match task {
         Task::Dial(name) => phone.dial(agent, &name).await,
         Task::Listen(waiting) => phone.listen(agent, &waiting).await,
@@ -60,6 +63,7 @@ impl<W: Write> Phone<'_, W> {
         let facts = serde_json::json!({ "to": callee.shown, "protection": protection.name() });
         self.report.print("calling", &format!("calling {}", callee.shown), facts)?;
         let over = Conversation::new(self, call, part).run(callee.shown.clone()).await;
+        self.report_quality(&agent).await;
         agent.stop().await;
         over?.outcome(&callee.shown)
     }
@@ -90,9 +94,9 @@ impl<W: Write> Phone<'_, W> {
             };
             match event {
                 AgentEvent::Incoming(call) => {
-                    if self.incoming(*call, waiting).await? {
-                        taken += 1;
-                    }
+                    let is_taken = self.incoming(*call, waiting).await?;
+                    self.report_quality(&agent).await;
+                    taken += u32::from(is_taken);
                 }
                 event @ (AgentEvent::Registered { .. } | AgentEvent::NotRegistered { .. }) => {
                     self.registration(&event, &mut registered)?;
@@ -101,6 +105,13 @@ impl<W: Write> Phone<'_, W> {
         };
         agent.stop().await;
         outcome
+    }
+
+    /// The home learns how well was heard in the call that is over, and keeps the number alone.
+    async fn report_quality(&mut self, agent: &Agent) {
+        if let Some(quality) = self.quality.take() {
+            agent.report(&quality).await;
+        }
     }
 
     /// Says when it begins or ceases that calls come through, not each time that it is refreshed.

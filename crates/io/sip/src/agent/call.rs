@@ -363,6 +363,11 @@ impl Call {
         })
     }
 
+    /// Its Call-ID.
+    pub fn id(&self) -> String {
+        self.dialog.id().call_id
+    }
+
     /// Hangs up: CANCEL before it is answered, BYE after (RFC 3261 sections 9 and 15), 480 for a call that rings here.
     /// Waits at most two seconds for the other side's word.
     pub async fn hang_up(mut self) {

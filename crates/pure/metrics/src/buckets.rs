@@ -1,9 +1,9 @@
 //! A histogram that costs an addition.
 
-/// How often something took how long, in seconds: Prometheus' classic histogram.
+/// How often something took how long, in seconds, or how good it was: Prometheus' classic histogram.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Buckets {
-    /// Upper bounds in seconds, which a value may reach; what is beyond the last one has a count of its own.
+    /// Upper bounds in seconds, or scores, which a value may reach; what is beyond the last one has a count of its own.
     bounds: &'static [f64],
     counts: Vec<u64>,
     beyond: u64,
@@ -21,6 +21,11 @@ impl Buckets {
         Self::new(&[0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0])
     }
 
+    /// Mean opinion scores of calls: the limits of ITU-T G.107, annex B, where most are satisfied, some, and hardly anybody.
+    pub fn scores() -> Self {
+        Self::new(&[1.0, 2.0, 2.6, 3.1, 3.6, 4.0, 4.3, 4.5])
+    }
+
     fn new(bounds: &'static [f64]) -> Self {
         Self { bounds, counts: vec![0; bounds.len()], beyond: 0, sum: 0.0 }
     }
@@ -29,9 +34,20 @@ impl Buckets {
         // 2^53 microseconds are 285 years.
         #[expect(clippy::cast_precision_loss, reason = "a wait is shorter than centuries")]
         let seconds = took.0 as f64 / 1e6;
-        self.sum += seconds;
-        let bucket = self.bounds.iter().zip(&mut self.counts).find(|(bound, _)| seconds <= **bound);
-        *bucket.map_or(&mut self.beyond, |(_, count)| count) += 1;
+        self.add(seconds, 1);
+    }
+
+    /// So many calls had this score, in hundredths.
+    pub fn observe_scores(&mut self, hundredths: u16, calls: u64) {
+        self.add(f64::from(hundredths) / 100.0, calls);
+    }
+
+    fn add(&mut self, value: f64, times: u64) {
+        #[expect(clippy::cast_precision_loss, reason = "nobody makes 2^53 calls")]
+        let all = value * times as f64;
+        self.sum += all;
+        let bucket = self.bounds.iter().zip(&mut self.counts).find(|(bound, _)| value <= **bound);
+        *bucket.map_or(&mut self.beyond, |(_, count)| count) += times;
     }
 
     /// How many there were.
@@ -39,7 +55,7 @@ impl Buckets {
         self.counts.iter().sum::<u64>() + self.beyond
     }
 
-    /// All together, in seconds.
+    /// All together, in seconds or scores.
     pub fn sum(&self) -> f64 {
         self.sum
     }
@@ -66,5 +82,16 @@ mod tests {
         assert_eq!(counts, [2, 1, 0, 0, 0, 0, 0, 1, 2]);
         assert_eq!(buckets.count(), 6);
         assert!((buckets.sum() - 3_620.102).abs() < 1e-9, "{}", buckets.sum());
+    }
+
+    #[test]
+    fn a_score_is_in_the_bucket_of_its_satisfaction() {
+        let mut buckets = Buckets::scores();
+        for (hundredths, calls) in [(100, 1), (360, 2), (361, 3), (450, 4)] {
+            buckets.observe_scores(hundredths, calls);
+        }
+        let counts: Vec<_> = buckets.each().map(|(_, count)| count).collect();
+        assert_eq!(counts, [1, 0, 0, 0, 2, 3, 0, 4, 0]);
+        assert!((buckets.sum() - 37.03).abs() < 1e-9, "{}", buckets.sum());
     }
 }

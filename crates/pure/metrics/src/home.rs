@@ -21,6 +21,8 @@ pub struct HomeFigures {
     pub tunnelled: Option<TunnelBytes>,
     /// Calls by how far they are; nothing where the exchange does not answer.
     pub calls: Option<BTreeMap<&'static str, u64>>,
+    /// How well members' telephones have said that they heard in calls that are over; nothing where the exchange does not answer.
+    pub call_scores: Option<Buckets>,
     pub decisions: Decisions,
     /// How long decisions took; nothing before the first.
     pub decided_in: Option<Buckets>,

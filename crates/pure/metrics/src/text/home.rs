@@ -24,6 +24,11 @@ pub(super) fn put(sheet: &mut Sheet, it: &HomeFigures) {
     );
     let calls = it.calls.iter().flatten().map(|(phase, count)| (*phase, *count));
     sheet.gauges(plain("guestright_calls", "Calls between members, by how far they are"), "phase", calls);
+    if let Some(scores) = &it.call_scores {
+        let help =
+            "Calls that are over, by how well a member's telephone says that it heard: mean opinion scores";
+        sheet.histogram(plain("guestright_call_mos", help), scores);
+    }
     put_decisions(sheet, it);
     put_receipts(sheet, it);
     put_store(sheet, it);

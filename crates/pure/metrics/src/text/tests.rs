@@ -12,6 +12,7 @@ fn full_home() -> HomeFigures {
         version: "0.1.0",
         calls: Some([("up", 1)].into()),
         tunnelled: Some(TunnelBytes { received: 1, sent: 2 }),
+        call_scores: Some(Buckets::scores()),
         decided_in: Some(decided_in),
         refused: [(RefusedBy::AllowanceUsedUp, 3)].into(),
         messages_refused: [("malformed", 2)].into(),

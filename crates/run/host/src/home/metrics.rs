@@ -159,8 +159,9 @@ pub(super) fn answer(this: &mut Loop, reply: Asked) {
     tokio::spawn(async move {
         let (store, calls, tunnelled) =
             tokio::join!(look_at_store(&store, receipts_max), count_calls(calls), add_tunnels(tunnels));
+        let (calls, call_scores) = calls.unzip();
         // The asker may have gone.
-        let _ = reply.send(HomeFigures { store, calls, tunnelled, ..figures });
+        let _ = reply.send(HomeFigures { store, calls, call_scores, tunnelled, ..figures });
     });
 }
 
@@ -275,11 +276,25 @@ async fn add_tunnels(look: Option<LookAtTunnels>) -> Option<TunnelBytes> {
     Some(sum)
 }
 
-/// How many calls there are: none without an exchange. All phases stand there.
-async fn count_calls(calls: Option<oneshot::Receiver<Value>>) -> Option<BTreeMap<&'static str, u64>> {
-    let Some(calls) = calls else { return Some(by_phase(&[])) };
+/// How many calls there are, and how those were that are over: none without an exchange. All phases stand there.
+async fn count_calls(
+    calls: Option<oneshot::Receiver<Value>>,
+) -> Option<(BTreeMap<&'static str, u64>, Buckets)> {
+    let Some(calls) = calls else { return Some((by_phase(&[]), Buckets::scores())) };
     let status = timeout(ANSWER_WITHIN, calls).await.ok()?.ok()?;
-    Some(by_phase(&calls_of(&status)))
+    Some((by_phase(&calls_of(&status)), scores(&status)))
+}
+
+/// What members' telephones have said of calls that are over.
+fn scores(status: &Value) -> Buckets {
+    let mut buckets = Buckets::scores();
+    for score in status["voice"]["scores"].as_array().into_iter().flatten() {
+        let hundredths = score[0].as_u64().and_then(|hundredths| u16::try_from(hundredths).ok());
+        if let (Some(hundredths), Some(calls)) = (hundredths, score[1].as_u64()) {
+            buckets.observe_scores(hundredths, calls);
+        }
+    }
+    buckets
 }
 
 fn by_phase(calls: &[Call]) -> BTreeMap<&'static str, u64> {

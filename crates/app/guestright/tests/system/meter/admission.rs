@@ -144,9 +144,9 @@ fn set_admission(town: &Town, admit: bool) {
         text.replace(&format!("admit = {}", !admit), &format!("admit = {admit}")),
     )
     .unwrap();
-    let said = succeeded(&town.run(&["home", "reload", "--config", HOME, "--json"]));
-    let said: Value = serde_json::from_str(&said).unwrap();
-    assert_eq!(said["changed"], json!(["voice.admit"]), "{said}");
+    let printed = succeeded(&town.run(&["home", "reload", "--config", HOME, "--json"]));
+    let answer: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(answer["changed"], json!(["voice.admit"]), "{answer}");
 }
 
 /// A call that is refused before anything rings: what the caller's program says at the end.
@@ -243,4 +243,11 @@ fn a_call_for_which_there_is_no_room_is_refused_before_it_rings_and_the_others_g
         telephone.end();
     }
     until("all calls to be over", || packets(&town).is_empty());
+    until("both sides of each call between ours, and ours of the others, to have said how it was", || {
+        let status = status(&town, HOME);
+        let scores = status["voice"]["scores"].as_array().into_iter().flatten();
+        let good = scores.filter(|score| score[0].as_u64().is_some_and(|score| (100..=450).contains(&score)));
+        good.map(|score| score[1].as_u64().unwrap()).sum::<u64>() == 5
+    });
+    drop(ben);
 }

@@ -86,7 +86,7 @@ struct Status {
 
 /// Take changed settings; nobody who is served is cut off
 ///
-/// Intervals, volumes, limits and rates count at once, and so does another certificate in the place of the old one. What counts from the next start on is named. Settings that are wrong
+/// Intervals, volumes, limits, rates and the radio count at once, and so does another certificate in the place of the old one. What counts from the next start on is named. Settings that are wrong
 /// change nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:

@@ -71,7 +71,7 @@ enum HomeCommand {
 /// Read settings, revocation list and the gateway's directory again; nobody who is served is cut off
 ///
 /// Members that were added come in, revoked ones do not, here and at the team's access points. Settings of `[credit]` and
-/// `[policy]`, the renewing key, and another certificate in the place of the old one count at once. What counts from the
+/// `[policy]`, `admit` in `[voice]`, the renewing key, and another certificate in the place of the old one count at once. What counts from the
 /// next start on is named. If anything is wrong, nothing changes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:

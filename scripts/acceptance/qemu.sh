@@ -20,6 +20,7 @@ STEPS=(
     "gateway-in-the-kernel gateway_is_kernels"
     "visit-home visit_through_home"
     "stock-client-home stock_client_comes_home"
+    "rates-by-radio rates_are_read"
     "calls-by-radio calls_are_counted"
     "wireguard-kernel-and-ours kernel_meets_ours"
     "set-up-by-one-command set_up_by_one_command"

@@ -22,18 +22,14 @@ visit_through_home() {
 
 # Without any program of ours: wg-quick and the kernel's WireGuard, from the text in the QR code.
 stock_client_comes_home() {
-    # wg-quick wants to tell somebody about the resolver; nobody here keeps one.
-    mkdir -p /guest/work/tools
-    printf '#!/bin/sh\n' >/guest/work/tools/resolvconf
-    chmod +x /guest/work/tools/resolvconf
-    in_host phone env PATH="/guest/work/tools:$PATH" wg-quick up /guest/work/away/phone.conf
+    by_tunnel up phone
     ip -n phone -details link show phone | grep -w wireguard
     within 60 is_seen_as phone "$AWAY"
     within 60 signs phone 0
     # More than goes without receipts.
     within 120 can_fetch phone 60
     within 30 signs phone 200000
-    in_host phone env PATH="/guest/work/tools:$PATH" wg-quick down /guest/work/away/phone.conf
+    by_tunnel down phone
 }
 
 # What the access point can hear of its visitor.

@@ -132,6 +132,7 @@ find_missing_packages() {
     has promtool || lacks prometheus "promtool (an outside judge of our metrics)"
     has gst-launch-1.0 ||
         lacks "gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad" "GStreamer (an outside judge of our SRTP)"
+    has strace || lacks strace "strace (a disk that is slow)"
     has dnsmasq || lacks dnsmasq-base "dnsmasq (guests' addresses and names)"
     has hostapd || lacks hostapd "hostapd (reads the guests' Wi-Fi that setup writes)"
     has wpa_supplicant || lacks wpasupplicant "wpa_supplicant (reads what phones and computers join with)"

@@ -4,7 +4,7 @@ mod prometheus;
 
 use crate::page::{Answer, ask, request};
 use crate::town::client::{Client, Member, Transport};
-use crate::town::{Rules, Town, WEB, inside, succeeded};
+use crate::town::{Program, Rules, Town, WEB, inside, succeeded, until};
 use guestright_receipt::Bundle;
 use prometheus::Prometheus;
 use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
@@ -273,6 +273,43 @@ fn alerts_of_certificates_near_their_end_fire() {
         "GuestrightDeviceCertificateEnds",
         "GuestrightStoreFull",
     ]);
+}
+
+/// strace(1) on a running program: each time that it waits for its disk takes so much longer. Ends when it is dropped.
+fn slow_disk(town: &Town, program: &Program, delay: Duration) -> Program {
+    let delay = format!("inject=fsync,fdatasync:delay_enter={}", delay.as_micros());
+    let mut strace = Command::new("strace");
+    strace.args(["--follow-forks", "--trace=fsync,fdatasync", "-e", &delay, "--attach"]);
+    strace.arg(program.pid().as_raw_nonzero().to_string());
+    let tracer = Program::start(&mut strace, &town.path("strace.log"));
+    until("strace to be attached", || tracer.log().contains(" attached"));
+    tracer
+}
+
+#[test]
+fn alerts_of_guests_who_wait_fire() {
+    if !inside("metrics::alerts_of_guests_who_wait_fire") {
+        return;
+    }
+    let town = household();
+    let (home, _ap) = town.open();
+    let prometheus = Prometheus::start(&town, &[("guestright-home", HOME), ("guestright-ap", AP)]);
+    prometheus.until("both programs to be fetched twice", "min(count_over_time(up[1h])) >= 2");
+    prometheus.until_firing(&["GuestrightStoreFull"]);
+
+    // What the access point asks its home is lost on the way: the guest waits until the access point decides alone.
+    let lossy = "chain in {\ntype filter hook input priority -300\ntcp dport 7274 drop\n}";
+    town.nft(&format!("table inet lossy {{\n{lossy}\n}}\n"));
+    let (visit, _) = town.arrive("member", "guests", "member");
+    prometheus.until_also("GuestrightSetupSlow");
+    town.nft("delete table inet lossy");
+    town.until_status("the access point to reach its home", |status| status["home_up"] == true);
+    drop(visit);
+
+    // The home's disk takes more than half a second until something is durable, and no grant is given before.
+    let _tracer = slow_disk(&town, &home, Duration::from_millis(700));
+    let (_visit, _) = town.arrive("resident", "guests", "second");
+    prometheus.until_also("GuestrightDecisionsSlow");
 }
 
 fn team_of_guests(town: &Town) -> String {

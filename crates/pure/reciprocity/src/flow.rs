@@ -5,12 +5,14 @@ mod network;
 mod paths;
 mod scratch;
 mod search;
+mod short;
 
 use crate::PerMille;
 use crate::graph::Graph;
 use guestright_units::{Bytes, TeamId};
 use network::{Cap, Capped, Network};
 use search::Search;
+use short::Short;
 use std::collections::BTreeMap;
 
 pub use scratch::Scratch;
@@ -114,6 +116,25 @@ impl Query {
         self.on(graph, graph, scratch)
     }
 
+    /// Answers the question alike, and at less cost where all that can flow passes through one team at most: then fewer arcs
+    /// are looked at, and a budget that would have ended the search may be enough.
+    pub(crate) fn value(&self, graph: &Graph, scratch: &mut Scratch) -> Flow {
+        let short = self.short(graph).and_then(|short| short.flow(self.cutoff));
+        short.unwrap_or_else(|| self.run(graph, scratch))
+    }
+
+    /// The same, and which way the flow runs.
+    pub(crate) fn value_with_paths(&self, graph: &Graph, scratch: &mut Scratch) -> (Flow, Vec<FlowPath>) {
+        let (flow, paths) = self.uncapped(graph, scratch);
+        (flow, self.name(graph, paths))
+    }
+
+    /// The same by vertex number.
+    pub(crate) fn uncapped(&self, graph: &Graph, scratch: &mut Scratch) -> (Flow, Vec<VertexPath>) {
+        let short = self.short(graph).and_then(|short| short.paths(self.cutoff));
+        short.unwrap_or_else(|| self.capped(graph, scratch, &BTreeMap::new()))
+    }
+
     /// Answers the question and says which way the flow runs.
     ///
     /// The paths are simple and add up to [`Flow::carried`]; the largest comes first.
@@ -177,6 +198,14 @@ impl Query {
             bytes: entry.bytes,
         });
         paths::decompose(arcs.filter(|arc| arc.bytes > 0).collect(), source, target)
+    }
+
+    fn short<'a>(&self, graph: &'a Graph) -> Option<Short<'a>> {
+        #[cfg(test)]
+        if tests::walks() {
+            return None;
+        }
+        Short::new(self, graph, self.ends(graph)?)
     }
 
     /// Nothing if one of the ends is unknown or both are the same team.

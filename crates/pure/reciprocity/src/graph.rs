@@ -253,12 +253,17 @@ impl Graph {
     }
 
     fn find(&self, tail: u32, head: u32) -> Option<u32> {
-        find_in_row(&self.heads, self.out_row(tail), head)
-            .or_else(|| self.overlay_pairs.get(&(tail, head)).copied())
+        find_in_row(&self.heads, self.out_row(tail), head).or_else(|| {
+            let extra = (self.first_extra_out(tail) != NONE).then_some(&self.overlay_pairs)?;
+            extra.get(&(tail, head)).copied()
+        })
     }
+}
 
+/// What the flow kernel sees: vertices and arcs by number.
+impl Graph {
     /// All arcs out of `tail` as (head, arc), those of the rows first.
-    fn out_arcs(&self, tail: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+    pub(crate) fn out_arcs(&self, tail: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let row = self.out_row(tail).map(|arc| (self.heads[arc as usize] & !DEAD, arc));
         let first = self.first_extra_out(tail);
         let extra = std::iter::successors((first != NONE).then_some(first), |&arc| {
@@ -267,10 +272,7 @@ impl Graph {
         });
         row.chain(extra.map(|arc| (self.extra_ends(arc).1, arc)))
     }
-}
 
-/// What the flow kernel sees: vertices and arcs by number.
-impl Graph {
     /// All arcs into `head` as (tail, arc), those of the rows first.
     pub(crate) fn in_arcs(&self, head: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let (tails, arcs) = self.tails(self.in_row(head));
@@ -285,6 +287,15 @@ impl Graph {
 
     pub(crate) fn arc(&self, tail: u32, head: u32) -> Option<u32> {
         self.find(tail, head)
+    }
+
+    /// The same arc, found among those that enter `head`.
+    pub(crate) fn arc_into(&self, tail: u32, head: u32) -> Option<u32> {
+        let position = find_in_row(&self.tails, self.in_row(head), tail);
+        position.map(|position| self.tail_arcs[position as usize]).or_else(|| {
+            let extra = (self.first_extra_in(head) != NONE).then_some(&self.overlay_pairs)?;
+            extra.get(&(tail, head)).copied()
+        })
     }
 
     pub(crate) fn vertex(&self, team: TeamId) -> Option<u32> {

@@ -163,9 +163,9 @@ impl Assessment<'_> {
 
     fn side(&mut self, query: Query) -> (Side, Ended) {
         let (flow, paths) = if self.with_paths {
-            query.run_with_paths(self.graph, self.scratch)
+            query.value_with_paths(self.graph, self.scratch)
         } else {
-            (query.run(self.graph, self.scratch), Vec::new())
+            (query.value(self.graph, self.scratch), Vec::new())
         };
         self.arcs_left = self.arcs_left.saturating_sub(flow.arcs_scanned);
         (Side { bytes: flow.value, exact: flow.exact(), paths }, flow.ended)

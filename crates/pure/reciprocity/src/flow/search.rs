@@ -12,7 +12,7 @@ use crate::graph::NONE;
 use guestright_units::Bytes;
 
 /// Flow that counts is kept in units of 10⁻⁹ bytes, so that a product of gains keeps nine digits.
-const UNITS_PER_BYTE: u128 = 1_000_000_000;
+pub(super) const UNITS_PER_BYTE: u128 = 1_000_000_000;
 
 /// One maximum-flow query under way.
 #[derive(Debug)]
@@ -241,7 +241,7 @@ impl Expansion {
 }
 
 /// What one byte on a path of that many arcs counts, in units.
-fn worth_of(gain: PerMille, hops: u32) -> u128 {
+pub(super) fn worth_of(gain: PerMille, hops: u32) -> u128 {
     let mut worth = UNITS_PER_BYTE;
     if gain.0 < 1_000 {
         for _ in 1..hops {

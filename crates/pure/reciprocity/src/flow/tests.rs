@@ -1,4 +1,4 @@
-//! Passing over a row's arcs is the same as looking at each of them.
+//! Passing over a row's arcs is the same as looking at each of them, and so is a short flow.
 
 use super::*;
 use crate::GraphConfig;
@@ -62,4 +62,87 @@ proptest! {
         WALKS.set(false);
         prop_assert_eq!(passing, walking);
     }
+}
+
+/// A household that deals with everybody, and little between the others: most flows are short ones.
+fn star(dealings: &[(u8, bool, u64)], others: &[(u8, u8, u64)]) -> Vec<(u8, u8, u64)> {
+    let household = dealings
+        .iter()
+        .map(|&(other, gives, bytes)| if gives { (0, other, bytes) } else { (other, 0, bytes) });
+    household.chain(others.iter().copied()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_short_flow_is_what_the_search_finds(
+        dealings in prop::collection::vec((1_u8..12, any::<bool>(), 1_u64..1_000), 0..30),
+        others in prop::collection::vec((1_u8..12, 1_u8..12, 1_u64..60), 0..40),
+        in_rows in 0_usize..70,
+        (one, is_source) in (1_u8..12, any::<bool>()),
+        cutoff in prop_oneof![0_u64..300, Just(u64::MAX)],
+        hops_max in prop_oneof![1_u32..4, Just(u32::MAX)],
+        gain in prop_oneof![Just(1_000_u16), 0_u16..1_000],
+    ) {
+        let graph = graph(&star(&dealings, &others), in_rows);
+        let (from, to) = if is_source { (one, 0) } else { (0, one) };
+        let limits = Limits { hops_max, arcs_max: u64::MAX };
+        let plain = Query { cutoff: Bytes(cutoff), limits, ..Query::new(team(from), team(to)) };
+        let discounted = Query { gain: PerMille(gain), ..plain };
+        let run = || {
+            let mut scratch = Scratch::new();
+            [plain, discounted].map(|query| {
+                let (flow, paths) = query.uncapped(&graph, &mut scratch);
+                let values = [flow, query.value(&graph, &mut scratch)];
+                // What was looked at is what differs.
+                (values.map(|flow| Flow { arcs_scanned: 0, ..flow }), paths)
+            })
+        };
+        let short = run();
+        WALKS.set(true);
+        let searched = run();
+        WALKS.set(false);
+        prop_assert_eq!(short, searched);
+    }
+}
+
+#[test]
+fn most_flows_around_a_household_are_short() {
+    let everybody = (1..12).flat_map(|other| [(other, true, 500), (other, false, 500)]).collect::<Vec<_>>();
+    let others: Vec<_> =
+        (1..12).flat_map(|who| (1..4).map(move |step| (who, (who + step) % 11 + 1, 40))).collect();
+    let graph = compact(&star(&everybody, &others));
+    for other in 1..12 {
+        for (from, to) in [(0, other), (other, 0)] {
+            let query = Query::new(team(from), team(to));
+            let (short, searched) =
+                (query.value(&graph, &mut Scratch::new()), query.run(&graph, &mut Scratch::new()));
+            assert_eq!((short.value, short.ended), (searched.value, searched.ended));
+            assert!(short.arcs_scanned < searched.arcs_scanned, "{short:?} {searched:?}");
+        }
+    }
+}
+
+#[test]
+fn a_short_flow_ends_with_its_budget() {
+    let everybody: Vec<_> = (1..12).flat_map(|other| [(other, true, 500), (other, false, 500)]).collect();
+    let others: Vec<_> = (2..12).map(|who| (who, 1, 40)).collect();
+    let graph = compact(&star(&everybody, &others));
+    let query =
+        |arcs_max| Query { limits: Limits { arcs_max, ..Limits::NONE }, ..Query::new(team(0), team(1)) };
+    let cost = query(u64::MAX).value(&graph, &mut Scratch::new()).arcs_scanned;
+    for arcs_max in [0, 1, cost - 1] {
+        let cut = query(arcs_max);
+        assert_eq!(
+            cut.value(&graph, &mut Scratch::new()),
+            cut.run(&graph, &mut Scratch::new()),
+            "{arcs_max}"
+        );
+    }
+    assert_eq!(query(cost).value(&graph, &mut Scratch::new()).ended, Ended::Maximum);
+}
+
+fn compact(edges: &[(u8, u8, u64)]) -> Graph {
+    Graph::from_edges(edges.iter().map(|&(who, whom, bytes)| (team(who), team(whom), Bytes(bytes))))
 }

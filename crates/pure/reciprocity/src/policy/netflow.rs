@@ -25,7 +25,11 @@ impl Assessment<'_> {
         let mut exact = false;
         for _ in 0..ROUNDS_MAX {
             let query = Query { cutoff, limits: self.limits(), ..Query::new(self.provider, self.consumer) };
-            let (flow, found) = query.capped(self.graph, self.scratch, &caps);
+            let (flow, found) = if caps.is_empty() {
+                query.uncapped(self.graph, self.scratch)
+            } else {
+                query.capped(self.graph, self.scratch, &caps)
+            };
             self.arcs_left = self.arcs_left.saturating_sub(flow.arcs_scanned);
             paths = found;
             exact = flow.exact();
@@ -93,7 +97,7 @@ impl Assessment<'_> {
 
     fn measure(&mut self, from: TeamId, to: TeamId, cutoff: u64) -> (u64, Ended) {
         let query = Query { cutoff: Bytes(cutoff), limits: self.limits(), ..Query::new(from, to) };
-        let flow = query.run(self.graph, self.scratch);
+        let flow = query.value(self.graph, self.scratch);
         self.arcs_left = match flow.ended {
             // What is left is too little for anything: a flow of the next round would find less than this one's.
             Ended::ArcBudget => 0,

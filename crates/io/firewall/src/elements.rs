@@ -5,7 +5,8 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use crate::nftables::{Count, Element, Found, Nftables, Order, Set};
-use crate::{FirewallError, MacAddress, Traffic};
+use crate::{FirewallError, MacAddress};
+use guestright_airtime::Counted;
 
 /// For how long and for how many bytes gates are open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,33 +93,29 @@ pub(crate) fn table_exists(table: &str) -> Result<bool, FirewallError> {
     Nftables::open()?.table_exists(table)
 }
 
-/// The bytes counted for each address, up and down.
+/// What was counted for each address, up and down.
 pub(crate) fn read_counts(
     kernel: &mut Nftables,
     table: &str,
-) -> Result<BTreeMap<Ipv4Addr, Traffic>, FirewallError> {
-    let mut counts = BTreeMap::<_, Traffic>::new();
-    for found in kernel.elements(table, "up")? {
-        counts.entry(found.address()?).or_default().up = found.count.bytes;
-    }
-    for found in kernel.elements(table, "down")? {
-        counts.entry(found.address()?).or_default().down = found.count.bytes;
-    }
-    Ok(counts)
+) -> Result<BTreeMap<Ipv4Addr, Counted>, FirewallError> {
+    read_directions(kernel, table, ["up", "down"], Found::address)
 }
 
-/// The elements of a set, with what the counter of each has counted.
-pub(crate) fn read_set(
+/// The same from two sets whose elements have these keys.
+pub(crate) fn read_directions<K: Ord>(
     kernel: &mut Nftables,
     table: &str,
-    set: Set,
-) -> Result<Vec<(Found, guestright_airtime::Count)>, FirewallError> {
-    let found = kernel.elements(table, set)?.into_iter();
-    let counted = |found: Found| {
-        let Count { packets, bytes } = found.count;
-        (found, guestright_airtime::Count { packets, bytes })
-    };
-    Ok(found.map(counted).collect())
+    [up, down]: [Set; 2],
+    key: impl Fn(&Found) -> Result<K, FirewallError>,
+) -> Result<BTreeMap<K, Counted>, FirewallError> {
+    let mut counts = BTreeMap::<_, Counted>::new();
+    for found in kernel.elements(table, up)? {
+        counts.entry(key(&found)?).or_default().up = found.count.into();
+    }
+    for found in kernel.elements(table, down)? {
+        counts.entry(key(&found)?).or_default().down = found.count.into();
+    }
+    Ok(counts)
 }
 
 /// What every named counter of a table has counted.

@@ -16,6 +16,7 @@ use crate::shaping::{self, Leaf, SLOTS_MAX, Trees, class_handle};
 use crate::state::{State, clean_up};
 use crate::traffic_control::TrafficControl;
 use crate::{Class, FirewallError, MacAddress, Settings, Shaping, Warning, elements, offloading, tool};
+use guestright_airtime::Counted;
 use layers::Rules;
 use tunnels::Tunnel;
 
@@ -36,6 +37,21 @@ impl Traffic {
     fn left_of(self, most: u64) -> u64 {
         most.saturating_sub(self.up.saturating_add(self.down))
     }
+}
+
+impl From<Counted> for Traffic {
+    fn from(Counted { up, down }: Counted) -> Self {
+        Self { up: up.bytes, down: down.bytes }
+    }
+}
+
+/// What one reading of the kernel's counters says of one who passes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// What was carried so far.
+    pub used: Traffic,
+    /// What the kernel has counted since the gate was opened, or since the table was put back: it may be less than before.
+    pub counted: Counted,
 }
 
 impl std::ops::Add for Traffic {
@@ -123,6 +139,13 @@ impl Grant {
     fn faster(&self, window: u64) -> Option<Leaf> {
         let pace = pace(window);
         (pace / 3 * 2 >= self.leaf.pace).then_some(Leaf { pace, ..self.leaf })
+    }
+
+    /// Takes in what the kernel counts now; nothing if it has no counter.
+    fn read(&mut self, counted: Option<&Counted>) -> Reading {
+        let counted = counted.copied().unwrap_or_default();
+        self.read = counted.into();
+        Reading { used: self.used(), counted }
     }
 
     /// The table that counted is gone; the next counts from nothing on.
@@ -411,11 +434,23 @@ impl Firewall {
         };
         self.kernel.transact(table, &elements::shut(mac, address))?;
         let counts = elements::read_counts(&mut self.kernel, table)?;
-        let used = grant.before + counts.get(&address).copied().unwrap_or_default();
+        let used = grant.before + counts.get(&address).copied().unwrap_or_default().into();
         self.kernel.transact(table, &elements::forget(address, class_handle(grant.leaf.slot)))?;
         self.visitors.remove(&address);
         self.remove_leaves(grant.leaf.slot);
         Ok(used)
+    }
+
+    /// Everybody who passes: visitors and then tunnels, from one reading of each counter.
+    ///
+    /// # Errors
+    /// The counts could not be read.
+    pub fn read(&mut self) -> Result<Vec<(Passing, Reading)>, FirewallError> {
+        let visitors = self.read_visitors()?.into_iter();
+        let visitors = visitors.map(|((mac, address), reading)| ((mac, address, None), reading));
+        let tunnels = self.read_tunnels()?.into_iter();
+        let tunnels = tunnels.map(|((mac, address, home), reading)| ((mac, address, Some(home)), reading));
+        Ok(visitors.chain(tunnels).collect())
     }
 
     /// What was carried for each granted visitor so far.
@@ -423,10 +458,13 @@ impl Firewall {
     /// # Errors
     /// The counts could not be read.
     pub fn traffic(&mut self) -> Result<BTreeMap<(MacAddress, Ipv4Addr), Traffic>, FirewallError> {
+        Ok(self.read_visitors()?.into_iter().map(|(visitor, reading)| (visitor, reading.used)).collect())
+    }
+
+    fn read_visitors(&mut self) -> Result<BTreeMap<(MacAddress, Ipv4Addr), Reading>, FirewallError> {
         let counts = elements::read_counts(&mut self.kernel, &self.settings.table)?;
         let of = |(address, grant): (&Ipv4Addr, &mut Grant)| {
-            grant.read = counts.get(address).copied().unwrap_or_default();
-            ((grant.mac, *address), grant.used())
+            ((grant.mac, *address), grant.read(counts.get(address)))
         };
         Ok(self.visitors.iter_mut().map(of).collect())
     }

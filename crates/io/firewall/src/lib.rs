@@ -65,7 +65,7 @@ pub use changes::Changes;
 pub use class::Class;
 pub use connections::{Flow, check_connections, translated_ports};
 pub use error::FirewallError;
-pub use firewall::{Comparison, Firewall, Gate, Layers, MENDED, Passing, Traffic, check};
+pub use firewall::{Comparison, Firewall, Gate, Layers, MENDED, Passing, Reading, Traffic, check};
 pub use gateway::{GatewayFirewall, GatewaySettings, VoicePorts, render_gateway};
 pub use killswitch::{Guard, KillSwitch, Passage, Surroundings};
 pub use lookup::{interface_address, interfaces, neighbour, neighbours, require_interface};

@@ -146,6 +146,12 @@ pub(crate) struct Count {
     pub(crate) bytes: u64,
 }
 
+impl From<Count> for guestright_airtime::Count {
+    fn from(Count { packets, bytes }: Count) -> Self {
+        Self { packets, bytes }
+    }
+}
+
 impl Found {
     /// It as it can be removed.
     pub(crate) fn into_element(self) -> Element {

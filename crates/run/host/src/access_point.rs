@@ -485,9 +485,11 @@ impl Loop {
                 self.refused = None;
                 self.drops = reading.drops;
                 self.allowance = self.allowance.map(|_| reading.allowance);
-                for (address, traffic) in reading.used {
-                    self.counts.note_traffic(&address, traffic);
-                    let counted = guard::both_ways(traffic);
+                reading.stations.into_iter().for_each(|stations| self.calls.handle_stations(stations));
+                self.calls.handle_counted(&reading.passing, now);
+                for (address, passing) in reading.passing {
+                    self.counts.note_traffic(&address, passing.used);
+                    let counted = guard::both_ways(passing.used);
                     if self.guests.trials.contains(address) {
                         self.guests.trials.handle_traffic(address, counted, now);
                     } else {
@@ -499,8 +501,6 @@ impl Loop {
                 if std::mem::take(&mut self.read_again) {
                     self.read();
                 }
-                reading.stations.into_iter().for_each(|stations| self.calls.handle_stations(stations));
-                reading.counted.into_iter().for_each(|all| self.calls.handle_counted(all, now));
                 self.handle_tunnels(&reading.tunnels);
             }
             Done::Opened(address) if self.guests.trials.contains(address) => {
@@ -609,9 +609,8 @@ impl Loop {
             self.read_again = true;
         } else {
             let gates = self.machine.open().chain(self.guests.trials.gates()).collect();
-            let packets = self.calls.is_due(self.clock.now());
-            let rates = packets && self.calls.measures();
-            self.reading = self.orders.send(Order::Read { gates, packets, rates });
+            let rates = self.calls.wants_rates(self.clock.now());
+            self.reading = self.orders.send(Order::Read { gates, rates });
         }
     }
 

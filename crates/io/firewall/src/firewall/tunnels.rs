@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use super::{Firewall, Grant, Traffic};
-use crate::elements::read_set;
+use super::{Firewall, Grant, Reading, Traffic};
 use crate::nftables::{Element, Found, Nftables, Order, Set};
 use crate::shaping::class_handle;
 use crate::{Class, FirewallError, Flow, MacAddress, elements};
@@ -94,7 +93,7 @@ impl Firewall {
         };
         self.kernel.transact(table, &tunnel.shut(address))?;
         let counts = read_counts(&mut self.kernel, table)?;
-        let used = tunnel.grant.before + counts.get(&(address, home)).copied().unwrap_or_default();
+        let used = tunnel.grant.before + counts.get(&(address, home)).copied().unwrap_or_default().into();
         self.kernel.transact(table, &tunnel.forget(address))?;
         self.tunnels.remove(&address);
         self.remove_leaves(tunnel.grant.leaf.slot);
@@ -108,48 +107,21 @@ impl Firewall {
     pub fn tunnel_traffic(
         &mut self,
     ) -> Result<BTreeMap<(MacAddress, Ipv4Addr, Ipv4Addr), Traffic>, FirewallError> {
+        Ok(self.read_tunnels()?.into_iter().map(|(tunnel, reading)| (tunnel, reading.used)).collect())
+    }
+
+    pub(super) fn read_tunnels(
+        &mut self,
+    ) -> Result<BTreeMap<(MacAddress, Ipv4Addr, Ipv4Addr), Reading>, FirewallError> {
         if self.tunnels.is_empty() {
             return Ok(BTreeMap::new()); // Mostly; and there may be no such sets.
         }
         let counts = read_counts(&mut self.kernel, &self.settings.table)?;
         let of = |(&address, tunnel): (&Ipv4Addr, &mut Tunnel)| {
-            tunnel.grant.read = counts.get(&(address, tunnel.home)).copied().unwrap_or_default();
-            ((tunnel.grant.mac, address, tunnel.home), tunnel.grant.used())
+            let reading = tunnel.grant.read(counts.get(&(address, tunnel.home)));
+            ((tunnel.grant.mac, address, tunnel.home), reading)
         };
         Ok(self.tunnels.iter_mut().map(of).collect())
-    }
-
-    /// What the kernel has counted of each who passes since its gate was opened, or since the table was put back: it may be
-    /// less than before.
-    ///
-    /// # Errors
-    /// The counts could not be read.
-    pub fn counted(&mut self) -> Result<Vec<(Passing, Counted)>, FirewallError> {
-        let table = &self.settings.table;
-        let mut visitors = BTreeMap::<Ipv4Addr, Counted>::new();
-        for (found, count) in read_set(&mut self.kernel, table, "up")? {
-            visitors.entry(found.address()?).or_default().up = count;
-        }
-        for (found, count) in read_set(&mut self.kernel, table, "down")? {
-            visitors.entry(found.address()?).or_default().down = count;
-        }
-        let of = |(address, counted)| Some(((self.visitors.get(&address)?.mac, address, None), counted));
-        let mut all: Vec<_> = visitors.into_iter().filter_map(of).collect();
-        if self.tunnels.is_empty() {
-            return Ok(all); // There may be no such sets.
-        }
-        let mut tunnels = BTreeMap::<(Ipv4Addr, Ipv4Addr), Counted>::new();
-        for (found, count) in read_set(&mut self.kernel, table, "tunnel_up")? {
-            tunnels.entry(found.addresses()?).or_default().up = count;
-        }
-        for (found, count) in read_set(&mut self.kernel, table, "tunnel_down")? {
-            tunnels.entry(found.addresses()?).or_default().down = count;
-        }
-        all.extend(tunnels.into_iter().filter_map(|((address, home), counted)| {
-            let tunnel = self.tunnels.get(&address).filter(|tunnel| tunnel.home == home)?;
-            Some(((tunnel.grant.mac, address, Some(home)), counted))
-        }));
-        Ok(all)
     }
 
     /// The tunnels without a grant that a home has answered within the last minute.
@@ -230,15 +202,8 @@ impl Tunnel {
     }
 }
 
-type Counts = BTreeMap<(Ipv4Addr, Ipv4Addr), Traffic>;
+type Counts = BTreeMap<(Ipv4Addr, Ipv4Addr), Counted>;
 
 fn read_counts(kernel: &mut Nftables, table: &str) -> Result<Counts, FirewallError> {
-    let mut counts = Counts::new();
-    for found in kernel.elements(table, "tunnel_up")? {
-        counts.entry(found.addresses()?).or_default().up = found.count.bytes;
-    }
-    for found in kernel.elements(table, "tunnel_down")? {
-        counts.entry(found.addresses()?).or_default().down = found.count.bytes;
-    }
-    Ok(counts)
+    elements::read_directions(kernel, table, ["tunnel_up", "tunnel_down"], Found::addresses)
 }

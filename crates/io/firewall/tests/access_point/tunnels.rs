@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::time::Duration;
 
+use guestright_airtime::{Count, Counted};
 use guestright_firewall::{
-    Class, Firewall, FirewallError, Flow, Settings, Traffic, TunnelMeter, Tunnels, check_connections,
-    translated_ports,
+    Class, Firewall, FirewallError, Flow, Reading, Settings, Traffic, TunnelMeter, Tunnels,
+    check_connections, translated_ports,
 };
 
 use guestright_netns::testing::eventually;
@@ -217,6 +218,16 @@ fn a_granted_tunnel_leads_to_its_home_and_is_counted_to_the_byte() {
     // A grant for everything goes first, and goes by itself.
     testbed.on("ap", || firewall.grant(mac(1), W1, Class::High, ALL)).unwrap();
     assert_eq!(echoed(&client, home(), 10), 10);
+    // One reading has the packets of both beside their bytes.
+    let reading = |packets| {
+        let count = Count { packets, bytes: packets * PACKET };
+        Reading {
+            used: Traffic { up: count.bytes, down: count.bytes },
+            counted: Counted { up: count, down: count },
+        }
+    };
+    let read = testbed.on("ap", || firewall.read()).unwrap();
+    assert_eq!(read, [((mac(1), W1, None), reading(10)), ((mac(1), W1, Some(HOME)), reading(1_400))]);
     let last = testbed.on("ap", || firewall.close(mac(1), W1)).unwrap();
     assert_eq!(last, Traffic { up: 10 * PACKET, down: 10 * PACKET });
     assert_eq!(echoed(&client, home(), 1), 1, "the tunnel's grant is still there");

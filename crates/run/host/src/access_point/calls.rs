@@ -2,9 +2,9 @@
 
 use super::Loop;
 use super::stations::Stations;
-use guestright_airtime::{CallMeter, CallShape, Counted, Phy, Rate, Room, Standard};
+use guestright_airtime::{CallMeter, CallShape, Phy, Rate, Room, Standard};
 use guestright_error::RunError;
-use guestright_firewall::MacAddress;
+use guestright_firewall::{MacAddress, Reading};
 use guestright_identity::KeyId;
 use guestright_overview::{CALLERS_MAX, CallRoom, Count, Key};
 use guestright_roaming::access_point::Address;
@@ -89,12 +89,12 @@ impl Meter {
         station.rate_kbps.map(|kbps| self.radio.nearest_rate(kbps))
     }
 
-    fn handle_counted(&mut self, counted: Vec<(Address, Counted)>, now: Time) {
-        let rates: Vec<_> = counted.iter().map(|(address, _)| self.rate_of(address)).collect();
+    fn handle_counted(&mut self, passing: &[(Address, Reading)], now: Time) {
+        let rates: Vec<_> = passing.iter().map(|(address, _)| self.rate_of(address)).collect();
         (self.guests, self.measured) = (rates.len(), rates.iter().flatten().copied().collect());
         let stated = self.radio.phy.data_rate;
-        let counted = counted.into_iter().zip(rates);
-        let each = counted.map(|((address, counted), rate)| (address, counted, rate.unwrap_or(stated)));
+        let each = passing.iter().zip(rates);
+        let each = each.map(|((address, it), rate)| (*address, it.counted, rate.unwrap_or(stated)));
         self.calls.handle_counters(each, now);
     }
 
@@ -147,14 +147,9 @@ impl Calls {
         Self { meter, now: Time::default() }
     }
 
-    /// Whether the firewall's counters of packets are wanted.
-    pub(super) fn is_due(&self, now: Time) -> bool {
-        self.meter.as_ref().is_some_and(|meter| meter.calls.is_due(now))
-    }
-
-    /// Whether what the kernel's radios say of stations is wanted with them.
-    pub(super) fn measures(&self) -> bool {
-        self.meter.as_ref().is_some_and(|meter| meter.measures)
+    /// Whether what the kernel's radios say of stations is wanted with the next reading.
+    pub(super) fn wants_rates(&self, now: Time) -> bool {
+        self.meter.as_ref().is_some_and(|meter| meter.measures && meter.calls.is_due(now))
     }
 
     /// The kernel has said how fast its stations are, or why it does not.
@@ -164,10 +159,10 @@ impl Calls {
         }
     }
 
-    /// The firewall has counted.
-    pub(super) fn handle_counted(&mut self, counted: Vec<(Address, Counted)>, now: Time) {
-        if let Some(meter) = &mut self.meter {
-            meter.handle_counted(counted, now);
+    /// The firewall has counted; more often than the meter looks.
+    pub(super) fn handle_counted(&mut self, passing: &[(Address, Reading)], now: Time) {
+        if let Some(meter) = self.meter.as_mut().filter(|meter| meter.calls.is_due(now)) {
+            meter.handle_counted(passing, now);
         }
     }
 
@@ -243,8 +238,7 @@ mod tests {
     #[test]
     fn without_a_radio_nothing_is_reckoned() {
         let mut calls = Calls::new(None);
-        assert!(!calls.is_due(Time(0)));
-        calls.handle_counted(Vec::new(), Time(0));
+        calls.handle_counted(&[], Time(0));
         assert_eq!((calls.room(), calls.status()), (None, Value::Null));
     }
 
@@ -258,8 +252,9 @@ mod tests {
             let now = Time(0) + guestright_units::Micros::from_seconds(second);
             let count = guestright_airtime::Count { packets: 50 * second, bytes: 10_000 * second };
             calls.handle_stations(stations.clone());
-            let call = Counted { up: count, down: count };
-            calls.handle_counted(vec![(guest(1), call), (guest(2), Counted::default())], now);
+            let counted = guestright_airtime::Counted { up: count, down: count };
+            let call = Reading { counted, ..Reading::default() };
+            calls.handle_counted(&[(guest(1), call), (guest(2), Reading::default())], now);
             calls.handle_timeout(now);
         }
         calls

@@ -1,11 +1,10 @@
 //! The firewall on a thread of its own: it runs other programs and must not hold up the loop.
 
 use super::stations::{Radios, Stations};
-use guestright_airtime::Counted;
 use guestright_error::RunError;
 use guestright_firewall::{
-    Changes, Class, Firewall, FirewallError, Flow, Layers, MacAddress, Passing, Shaping, Traffic,
-    translated_ports,
+    self as firewall, Changes, Class, Firewall, FirewallError, Flow, Layers, MacAddress, Passing, Shaping,
+    Traffic, translated_ports,
 };
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::access_point::{Address, Gate};
@@ -43,10 +42,9 @@ pub(super) enum Order {
     Reclassify(Address, ServiceClass),
     Close(Address),
     /// Read what was counted, and keep these gates open for another lease.
-    /// With `packets` the counts of both directions too, and with `rates` what the kernel's radios say of stations.
+    /// With `rates` what the kernel's radios say of stations, too.
     Read {
         gates: Vec<Gate>,
-        packets: bool,
         rates: bool,
     },
     /// From now on grants last so long, and visitors have this share of the line.
@@ -92,10 +90,8 @@ pub(super) struct Condition {
 /// What a reading tells.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
-    /// What each visitor has used since it was opened.
-    pub(super) used: Vec<(Address, Traffic)>,
-    /// Packets of each, where they were asked for.
-    pub(super) counted: Option<Vec<(Address, Counted)>>,
+    /// What each visitor has used since it was opened, and what the kernel counts of it.
+    pub(super) passing: Vec<(Address, firewall::Reading)>,
     /// The radios' stations, or why they are not known, where they were asked for.
     pub(super) stations: Option<Result<Stations, String>>,
     /// What was dropped, in packets.
@@ -232,7 +228,7 @@ impl Desk {
                 self.changed = true;
             }
             Ok(order) => {
-                if matches!(order, Order::Read { .. }) {
+                if matches!(order, Order::Read(_)) {
                     grants
                         .open_again(firewall)
                         .into_iter()
@@ -352,9 +348,8 @@ impl Grants {
                     Err(error) => Err(error),
                 }
             }
-            Order::Read { gates: open, packets, rates } => {
+            Order::Read { gates: open, rates } => {
                 let mut reading = self.read(firewall)?;
-                reading.counted = packets.then(|| counted(firewall)).transpose()?;
                 reading.stations = rates.then(|| self.radios.stations());
                 let gate = |gate: &Gate| guestright_firewall::Gate {
                     address: gate.address.ip,
@@ -375,15 +370,13 @@ impl Grants {
     }
 
     fn read(&mut self, firewall: &mut Firewall) -> Result<Reading, FirewallError> {
-        let visitors = firewall.traffic()?.into_iter();
-        let visitors = visitors.map(|((mac, ip), used)| (Address::new(mac.bytes(), ip), used));
-        let tunnels = firewall.tunnel_traffic()?.into_iter();
-        let tunnels =
-            tunnels.map(|((mac, ip, home), used)| (Address { mac: mac.bytes(), ip, home: Some(home) }, used));
+        let of = |((mac, ip, home), reading): (Passing, firewall::Reading)| {
+            (Address { mac: mac.bytes(), ip, home }, reading)
+        };
+        let passing = firewall.read()?.into_iter().map(of).collect();
         let (drops, allowance) = firewall.drops_and_allowance()?;
         Ok(Reading {
-            used: visitors.chain(tunnels).collect(),
-            counted: None,
+            passing,
             stations: None,
             drops,
             allowance: Bytes(allowance),
@@ -418,12 +411,6 @@ impl Grants {
             }
         }
     }
-}
-
-fn counted(firewall: &mut Firewall) -> Result<Vec<(Address, Counted)>, FirewallError> {
-    let one =
-        |((mac, ip, home), counted): (Passing, Counted)| (Address { mac: mac.bytes(), ip, home }, counted);
-    Ok(firewall.counted()?.into_iter().map(one).collect())
 }
 
 pub(super) fn both_ways(traffic: Traffic) -> Bytes {

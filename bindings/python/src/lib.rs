@@ -7,8 +7,10 @@
 //! - Python's lock is released while runs are made (`sweep`), and Ctrl-C is looked for meanwhile.
 //! - There is no state but that of objects: any number of plans, sweeps and machines go on beside each other.
 
+mod claims;
 mod errors;
 mod machines;
+mod picture;
 mod plan;
 mod rating;
 mod receipts;
@@ -27,6 +29,9 @@ fn _lab(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SettingError", py.get_type::<errors::SettingError>())?;
     module.add("RefusedError", py.get_type::<errors::RefusedError>())?;
     module.add_class::<plan::Plan>()?;
+    module.add_class::<claims::Claim>()?;
+    module.add_class::<claims::Verdict>()?;
+    module.add_class::<claims::Number>()?;
     module.add_class::<table::Table>()?;
     module.add_class::<table::Evaluation>()?;
     module.add_class::<testbed::Testbed>()?;
@@ -41,6 +46,8 @@ fn _lab(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<roaming::Home>()?;
     module.add_class::<roaming::AccessPoint>()?;
     module.add_class::<roaming::Visitor>()?;
+    module.add_function(wrap_pyfunction!(picture::bars, module)?)?;
+    module.add_function(wrap_pyfunction!(picture::heat_map, module)?)?;
     module.add_function(wrap_pyfunction!(plan::built_in, module)?)?;
     module.add_function(wrap_pyfunction!(testbed::testbeds, module)?)?;
     module.add_function(wrap_pyfunction!(rating::emodel, module)?)?;

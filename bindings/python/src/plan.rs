@@ -1,23 +1,32 @@
 //! Plans: their texts, what they have, and their runs.
 
-use crate::errors::{PlanError, plan_error};
+use crate::claims::{Claim, claim_error};
+use crate::errors::{PlanError, plan_error, setting_error};
 use crate::sweep;
 use crate::table::Table;
-use crate::testbed::{Metric, dictionary};
-use guestright_experiment::{self as experiment, Platform, Results, Row, Run, Value};
+use crate::testbed::{Metric, dictionary, settings_of};
+use guestright_experiment::{
+    self as experiment, Platform, Results, Row, Run, Settings, Value, claim_infos, runs_of_claims,
+};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+/// What makes a plan again.
+type NewArguments<'py> = (&'py str, &'py str, bool, Option<u32>, Bound<'py, PyDict>);
+
 /// An experiment that was read and is sensible.
+#[derive(Clone)]
 #[pyclass(frozen, module = "guestright._lab")]
 pub(crate) struct Plan {
     /// Where the text is from, as errors name it.
     source: String,
     text: String,
     seeds: Option<u32>,
+    /// What lies over the plan's own settings.
+    over: Settings,
     plan: Arc<experiment::Plan>,
     /// Made when they are first asked for: there may be 200,000.
     runs: OnceLock<Arc<Vec<Run>>>,
@@ -33,8 +42,15 @@ pub(crate) fn built_in() -> Vec<(&'static str, &'static str)> {
 impl Plan {
     /// Reads the text of a plan; `source` is what errors call it.
     #[new]
-    #[pyo3(signature = (source, text, quick = false, seeds = None))]
-    fn new(py: Python<'_>, source: String, text: String, quick: bool, seeds: Option<u32>) -> PyResult<Self> {
+    #[pyo3(signature = (source, text, quick = false, seeds = None, settings = None))]
+    fn new(
+        py: Python<'_>,
+        source: String,
+        text: String,
+        quick: bool,
+        seeds: Option<u32>,
+        settings: Option<BTreeMap<String, Bound<'_, PyAny>>>,
+    ) -> PyResult<Self> {
         let plan = py.detach(|| experiment::Plan::parse(&text, guestright_world::testbeds()));
         let plan = plan.map_err(|error| plan_error(py, &error, &source, &text))?;
         if !plan.on().contains(&Platform::Sim) {
@@ -43,22 +59,55 @@ impl Plan {
             )));
         }
         let plan = if quick { plan.quick() } else { plan };
-        Self::with(source, text, seeds, plan)
+        let plan = Self::with(source, text, seeds, plan)?;
+        settings.map_or(Ok(plan.clone()), |settings| plan.with_settings(py, settings))
     }
 
     /// For pickle: what [`Plan::new`] takes.
-    fn __getnewargs__(&self) -> (&str, &str, bool, Option<u32>) {
-        (&self.source, &self.text, self.plan.is_quick(), self.seeds)
+    fn __getnewargs__<'py>(&'py self, py: Python<'py>) -> PyResult<NewArguments<'py>> {
+        let over = dictionary(py, self.over.iter())?;
+        Ok((&self.source, &self.text, self.plan.is_quick(), self.seeds, over))
     }
 
     /// The same plan with what its table `quick` says.
     fn quick(&self) -> PyResult<Self> {
-        Self::with(self.source.clone(), self.text.clone(), self.seeds, self.plan.quick())
+        let quick = Self::with(self.source.clone(), self.text.clone(), self.seeds, self.plan.quick())?;
+        Ok(Self { over: self.over.clone(), ..quick })
     }
 
     /// The same plan with another number of runs of every point.
     fn with_seeds(&self, seeds: u32) -> PyResult<Self> {
-        Self::with(self.source.clone(), self.text.clone(), Some(seeds), (*self.plan).clone())
+        let other = Self::with(self.source.clone(), self.text.clone(), Some(seeds), (*self.plan).clone())?;
+        Ok(Self { over: self.over.clone(), ..other })
+    }
+
+    /// The same plan with these settings at every point, whatever it says of them itself.
+    fn with_settings(&self, py: Python<'_>, settings: BTreeMap<String, Bound<'_, PyAny>>) -> PyResult<Self> {
+        let given = settings_of(settings)?;
+        let mut over = self.over.clone();
+        for (name, value) in given.iter() {
+            over.set(name, value.clone());
+        }
+        let plan =
+            py.detach(|| self.plan.with_settings(&given)).map_err(|error| setting_error(py, &error))?;
+        Ok(Self { over, plan: Arc::new(plan), runs: OnceLock::new(), ..self.clone() })
+    }
+
+    /// What lies over the plan's own settings.
+    #[getter]
+    fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        dictionary(py, self.over.iter())
+    }
+
+    /// Its claims, in their order.
+    #[getter]
+    fn claims(&self) -> Vec<Claim> {
+        claim_infos(&self.plan).into_iter().map(Claim::from).collect()
+    }
+
+    /// The runs that these claims need.
+    fn runs_of(&self, claims: Vec<String>) -> PyResult<Vec<usize>> {
+        runs_of_claims(&self.plan, &claims).map_err(|error| claim_error(&error))
     }
 
     #[getter]
@@ -220,7 +269,8 @@ impl Plan {
                 ))
             })?,
         };
-        Ok(Self { source, text, seeds, plan: Arc::new(plan), runs: OnceLock::new() })
+        let over = Settings::new();
+        Ok(Self { source, text, seeds, over, plan: Arc::new(plan), runs: OnceLock::new() })
     }
 
     fn runs(&self) -> Arc<Vec<Run>> {

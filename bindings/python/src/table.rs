@@ -2,6 +2,7 @@
 //!
 //! Source: <https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>.
 
+use crate::claims::{Verdict, claim_error};
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
@@ -9,7 +10,7 @@ use arrow_array::{
     StringArray, StructArray, UInt64Array,
 };
 use arrow_schema::{ArrowError, Field, Schema};
-use guestright_experiment::{self as experiment, Cells, Plan, Platform, Results, evaluate};
+use guestright_experiment::{self as experiment, Cells, Plan, Platform, Results, evaluate, judge_claims};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};
@@ -66,6 +67,13 @@ impl Table {
     /// Measures, figures, and a verdict for each claim of the plan.
     fn evaluate(&self, py: Python<'_>) -> Evaluation {
         Evaluation(py.detach(|| evaluate(&self.plan, &self.results, Platform::Sim)))
+    }
+
+    /// A verdict for each of these claims; the rows of [`crate::plan::Plan::runs_of`] are enough.
+    fn verdicts(&self, py: Python<'_>, claims: Vec<String>) -> PyResult<Vec<Verdict>> {
+        let scored = py.detach(|| judge_claims(&self.plan, &self.results, &claims));
+        let scored = scored.map_err(|error| claim_error(&error))?;
+        Ok(scored.into_iter().map(Verdict::from).collect())
     }
 
     fn __len__(&self) -> usize {

@@ -67,10 +67,7 @@ impl Testbed {
         settings: Option<BTreeMap<String, Bound<'_, PyAny>>>,
         seed: u64,
     ) -> PyResult<BTreeMap<&'static str, Option<f64>>> {
-        let mut given = Settings::new();
-        for (name, value) in settings.unwrap_or_default() {
-            given.set(&name, value_of(&value)?);
-        }
+        let given = settings_of(settings.unwrap_or_default())?;
         let testbed = self.0;
         let outcome = py.detach(|| {
             let settings = given.complete(testbed.settings())?;
@@ -120,6 +117,15 @@ pub(crate) fn object_of(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
         Value::Float(value) => value.into_py_any(py),
         Value::Text(value) => value.into_py_any(py),
     }
+}
+
+/// Settings by their names, as Python has them.
+pub(crate) fn settings_of(given: BTreeMap<String, Bound<'_, PyAny>>) -> PyResult<Settings> {
+    let mut settings = Settings::new();
+    for (name, value) in given {
+        settings.set(&name, value_of(&value)?);
+    }
+    Ok(settings)
 }
 
 /// What Python has as a value of a plan. A bool is an int there: it is asked first.

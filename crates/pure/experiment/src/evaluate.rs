@@ -1,6 +1,7 @@
 //! From rows to numbers, pictures, tables and verdicts.
 
 mod assumption;
+mod claims;
 mod figure;
 mod judge;
 mod map;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use assumption::{AssumptionNumbers, Effect};
+pub use claims::{ClaimError, ClaimInfo, Scored, claim_infos, judge_claims, runs_of_claims};
 pub use figure::{FigureNumbers, FigurePoint, FigureSeries, PublishedSeries};
 pub use judge::{Judged, Part, Verdict};
 pub use map::{Held, MapCell, MapNumbers, MapPanel, WhereHeld};

@@ -42,9 +42,10 @@ mod value;
 pub use beside::beside;
 pub use compare::{ClaimChange, Comparison, NumberChange, compare};
 pub use evaluate::{
-    AssumptionNumbers, CaseText, Cell, Effect, Evaluation, FigureNumbers, FigurePoint, FigureSeries, FitText,
-    Held, Judged, MapCell, MapNumbers, MapPanel, MeasureNumbers, NoteText, PaperText, Part, PlacedNumber,
-    PublishedSeries, SettingLine, Standing, TableNumbers, Tally, Verdict, WhereHeld, evaluate,
+    AssumptionNumbers, CaseText, Cell, ClaimError, ClaimInfo, Effect, Evaluation, FigureNumbers, FigurePoint,
+    FigureSeries, FitText, Held, Judged, MapCell, MapNumbers, MapPanel, MeasureNumbers, NoteText, PaperText,
+    Part, PlacedNumber, PublishedSeries, Scored, SettingLine, Standing, TableNumbers, Tally, Verdict,
+    WhereHeld, claim_infos, evaluate, judge_claims, runs_of_claims,
 };
 pub use plan::{Mistake, Plan, PlanError, Platform, Problem, Run, RunKey};
 pub use report::{Files, Provenance, report_html};

@@ -13,6 +13,7 @@ mod read;
 mod runs;
 mod scope;
 mod table;
+mod unknown;
 
 pub use error::{Mistake, PlanError, Problem};
 pub use runs::{Run, RunKey};
@@ -28,6 +29,7 @@ pub(crate) use paper::Paper;
 pub(crate) use scope::{Coordinates, Quantity};
 pub(crate) use table::{Column, Dimension, Show, TableLayout, What};
 
+use crate::settings::Settings;
 use crate::testbed::{MetricInfo, Testbed};
 use read::{Reader, Table};
 use scope::Scope;
@@ -71,6 +73,8 @@ pub struct Plan {
     pub(crate) testbed: &'static dyn Testbed,
     pub(crate) on: Vec<Platform>,
     pub(crate) chance: u64,
+    /// What lies over everything else; see [`Plan::with_settings`].
+    pub(crate) over: Settings,
     pub(crate) axes: Vec<Axis>,
     pub(crate) grid: Grid,
     pub(crate) quick_grid: Grid,
@@ -185,6 +189,7 @@ impl Plan {
             testbed,
             on,
             chance: chance.map_or(0, |chance| chance.value.unsigned_abs()),
+            over: Settings::new(),
             axes,
             grid: full,
             quick_grid: quick,

@@ -1,8 +1,9 @@
 //! A claim judged somewhere else than where it says.
 
-use super::judge::{Part, Verdict, band, judge_groups, point_of};
+use super::judge::{Judged, Part, Verdict, band, judge_groups, point_of};
 use super::sample::Curves;
 use crate::plan::{Claim, Order, Test};
+use crate::statistics::number;
 use crate::value::Value;
 
 /// What is put in the place of what the claim says.
@@ -42,6 +43,20 @@ impl Moved {
         }
         let margin = |subject: &Subject| subject.margin.unwrap_or(f64::INFINITY);
         self.subjects.iter().min_by(|a, b| margin(a).total_cmp(&margin(b)))
+    }
+}
+
+impl Moved {
+    /// The share of its numbers that are outside of what the claim wants, or not known: 0 if it reproduces, and above 0 if not.
+    pub(super) fn share_outside(&self) -> f64 {
+        match self.verdict.judged {
+            Judged::Reproduces | Judged::Prediction => return 0.0,
+            Judged::DoesNotReproduce | Judged::CannotBeComputed => {}
+        }
+        let is_outside = |subject: &&Subject| subject.margin.is_none_or(|margin| margin < 0.0);
+        // On an open end, and where every seed is asked, a margin of the mean does not say it.
+        let outside = self.subjects.iter().filter(is_outside).count().max(1);
+        number(outside) / number(self.subjects.len().max(1))
     }
 }
 
@@ -102,7 +117,6 @@ fn steps(verdict: &Verdict, groups: &[Vec<usize>], order: Order, slack: f64) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evaluate::judge::Judged;
 
     fn moved(margins: &[Option<f64>]) -> Moved {
         let subject = |(index, margin): (usize, &Option<f64>)| Subject {

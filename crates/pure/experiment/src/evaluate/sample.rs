@@ -5,6 +5,8 @@ use crate::results::Results;
 use crate::statistics::{Bound, Estimate};
 use crate::value::Value;
 use guestright_figure::short;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 /// Rows, found by case and point.
 #[derive(Debug)]
@@ -13,6 +15,8 @@ pub(super) struct Curves<'a> {
     results: &'a Results,
     /// For each case the place of its first run.
     starts: Vec<usize>,
+    /// The runs whose rows were asked for, where somebody wants to know.
+    asked: Option<RefCell<BTreeSet<usize>>>,
 }
 
 /// A number that a curve gave.
@@ -33,7 +37,17 @@ impl<'a> Curves<'a> {
             starts.push(start);
             start += case.points() * seeds(plan);
         }
-        Self { plan, results, starts }
+        Self { plan, results, starts, asked: None }
+    }
+
+    /// Notes which runs are asked for from now on.
+    pub(super) fn noting(self) -> Self {
+        Self { asked: Some(RefCell::default()), ..self }
+    }
+
+    /// The runs that were asked for since the last time.
+    pub(super) fn take_asked(&self) -> BTreeSet<usize> {
+        self.asked.as_ref().map(RefCell::take).unwrap_or_default()
     }
 
     /// Every place of a case that has these dimensions, where it agrees with what is fixed already.
@@ -129,6 +143,9 @@ impl<'a> Curves<'a> {
             point = point * values.len() + index;
         }
         let first = self.starts[case] + point * seeds(self.plan);
+        if let Some(asked) = &self.asked {
+            asked.borrow_mut().extend(first..first + seeds(self.plan));
+        }
         let rows = || (first..first + seeds(self.plan)).map(|index| self.results.get(index));
         let estimate = Estimate::of(rows().map(|row| *row?.numbers.get(metric)?).collect());
         let why = estimate.mean.is_none().then(|| "it was not measured".to_owned());

@@ -54,7 +54,10 @@ impl Plan {
             for point in 0..case.points() {
                 let values = case.point(point);
                 let settings = completed(case, &self.axes, &values, infos);
-                let settings = settings.expect("parsing checked every point");
+                let mut settings = settings.expect("parsing checked every point");
+                for (name, value) in self.over.iter() {
+                    settings.set(name, value.clone());
+                }
                 let settings = Arc::new(settings);
                 let before = self.digest_settings(&settings);
                 for replication in 0..self.grid.seeds {

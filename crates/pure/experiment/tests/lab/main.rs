@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests end where something is not as it should be")]
 
 mod bands;
+mod claims;
 mod comparison;
 mod edges;
 mod escaping;

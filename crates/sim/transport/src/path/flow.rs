@@ -75,8 +75,13 @@ impl Slots {
     /// The application speaks packet `number`.
     pub(super) fn speak(&mut self, number: u32) -> Written {
         if let Some(limited) = &mut self.limited {
+            // ns-2's Vegas sends packets before they are made: this one's place has arrived already.
+            if self.written < self.delivered {
+                self.written += 1;
+                return Written::Longer;
+            }
             limited.numbers.push_back(number);
-            if self.written - self.sent >= limited.waiting_max {
+            if self.written.saturating_sub(self.sent) >= limited.waiting_max {
                 let oldest = usize::try_from(self.sent - self.delivered).expect("a window is small");
                 limited.numbers.remove(oldest);
                 return Written::Replaced;
@@ -86,11 +91,9 @@ impl Slots {
         Written::Longer
     }
 
-    /// The stream was sent up to `end`.
+    /// The stream was sent up to `end`, which may be beyond what was written.
     pub(super) fn sent(&mut self, end: u64) {
-        if end > self.sent * self.packet_bytes {
-            self.sent = end.div_ceil(self.packet_bytes).min(self.written);
-        }
+        self.sent = self.sent.max(end.div_ceil(self.packet_bytes));
     }
 
     /// The next packet that the application at the sink gets, when the stream has arrived up to `end`.
@@ -151,6 +154,21 @@ mod tests {
         assert_eq!(delivered, [0, 2]);
         let delivered: Vec<u32> = std::iter::from_fn(|| slots.hear(400)).collect();
         assert_eq!((delivered, slots.written), (vec![3, 4], 4));
+    }
+
+    #[test]
+    fn what_was_sent_before_it_was_made_is_nobody_elses_place() {
+        let mut slots = Slots::new(100, Some(1), 1_000);
+        slots.sent(100); // Before number 0 is made.
+        assert_eq!(slots.hear(100), None, "nobody has said it yet");
+        assert_eq!([0, 1].map(|number| slots.speak(number)), [Written::Longer; 2]);
+        slots.sent(200);
+        assert_eq!(slots.hear(200), Some(1));
+        slots.sent(300); // Before number 2 is made, which is on its way when it is.
+        assert_eq!([2, 3].map(|number| slots.speak(number)), [Written::Longer; 2]);
+        assert_eq!(slots.speak(4), Written::Replaced, "3 goes, and not 2");
+        slots.sent(400);
+        assert_eq!(std::iter::from_fn(|| slots.hear(400)).collect::<Vec<_>>(), [2, 4]);
     }
 
     #[test]

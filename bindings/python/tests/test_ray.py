@@ -13,11 +13,31 @@ import pyarrow.parquet
 import pytest
 
 import guestright
+from guestright.inference import LogUniform
 
 # Nothing of this leaves the computer.
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 ray = pytest.importorskip("ray")
 SPEC = {"num_cpus": 1, "object_store_memory": 80 * 1024 * 1024, "include_dashboard": False}
+
+
+CALLS = """
+name = "calls"
+title = "t"
+question = "q"
+testbed = "transports"
+seeds = 1
+
+[settings]
+flows = 10
+duration_s = 2
+
+[[claim]]
+id = "lost"
+text = "some is lost"
+of = "undelivered_rate"
+at_least = 0.2
+"""
 
 
 def start() -> Any:
@@ -63,3 +83,10 @@ def test_a_node_that_is_lost_costs_a_retry_and_no_row(cluster: Any, tmp_path: pa
     local = plan.sweep()
     assert table.to_csv() == local.to_csv()
     assert pyarrow.parquet.read_table(out).equals(pyarrow.table(local))
+    # On what is left of the cluster, samples are those of one computer.
+    unknowns = {"first.rate_mbps": LogUniform(0.1, 1.0)}
+    calls = guestright.plan(CALLS)
+    there = guestright.infer(calls, unknowns, samples=24, rounds=2, ess_min=2, address=cluster.address)
+    here = guestright.infer(calls, unknowns, samples=24, rounds=2, ess_min=2)
+    assert [sample.outside for sample in there.samples] == [sample.outside for sample in here.samples]
+    assert there.weights == here.weights and len(set(here.weights)) > 1

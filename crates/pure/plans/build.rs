@@ -31,10 +31,13 @@ fn variable(name: &str) -> io::Result<String> {
     env::var(name).map_err(io::Error::other)
 }
 
-/// Every plan in a folder and in those within it.
+/// Every plan in a folder and in those within it; what is in `inference` is about plans, and is none.
 fn find(folder: &Path, plans: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
+        if path.file_name().is_some_and(|name| name == "inference") {
+            continue;
+        }
         if path.is_dir() {
             println!("cargo::rerun-if-changed={}", path.display());
             find(&path, plans)?;

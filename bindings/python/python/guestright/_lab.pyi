@@ -45,8 +45,42 @@ class Testbed:
     def run(self, settings: Optional[dict[str, Value]] = None, *, seed: int = 0) -> dict[str, Optional[float]]:
         """One run, with defaults for what is not given: a number for each metric, None where it was not measured."""
 
+class Claim:
+    id: str
+    text: str
+    source: str
+    is_prediction: bool
+    is_fitted: bool
+
+class Number:
+    quantity: str
+    unit: str
+    case: str
+    point: str
+    ours: Optional[float]
+    published: Optional[float]
+    holds: bool
+
+class Verdict:
+    id: str
+    judged: str
+    holds: bool
+    unclear: bool
+    outside: float
+    """The share of its numbers (of an order: of its steps) that are outside of what is wanted, or not known."""
+    wanted: str
+    reason: str
+    numbers: list[Number]
+
 class Plan:
-    def __new__(cls, source: str, text: str, quick: bool = False, seeds: Optional[int] = None) -> Plan: ...
+    def __new__(
+        cls,
+        source: str,
+        text: str,
+        quick: bool = False,
+        seeds: Optional[int] = None,
+        settings: Optional[dict[str, Value]] = None,
+    ) -> Plan: ...
     @property
     def name(self) -> str: ...
     @property
@@ -75,6 +109,14 @@ class Plan:
     def metrics(self) -> list[Metric]: ...
     def quick(self) -> Plan: ...
     def with_seeds(self, seeds: int) -> Plan: ...
+    def with_settings(self, settings: dict[str, Value]) -> Plan:
+        """The same plan with these settings at every point, whatever it says of them itself."""
+    @property
+    def settings(self) -> dict[str, Value]: ...
+    @property
+    def claims(self) -> list[Claim]: ...
+    def runs_of(self, claims: list[str]) -> list[int]:
+        """The runs that these claims need, for `sweep`; KeyError for one that the plan does not have."""
     def describe(self, index: int) -> dict[str, object]:
         """What a run is: case, point, replication, key, and every setting of its testbed."""
     def run(self, index: int) -> Table:
@@ -104,6 +146,8 @@ class Table:
     def column(self, name: str) -> list[Optional[Value]]: ...
     def to_csv(self) -> str: ...
     def evaluate(self) -> Evaluation: ...
+    def verdicts(self, claims: list[str]) -> list[Verdict]:
+        """A verdict for each of these claims; the rows of `Plan.runs_of` are enough."""
     def __len__(self) -> int: ...
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_array__(self, requested_schema: Optional[object] = None) -> tuple[object, object]: ...
@@ -271,3 +315,22 @@ def codecs() -> dict[str, bool]:
 
 def verify_receipt(encoded: bytes, certificate: Certificate, *, now: int) -> Receipt:
     """Checks a receipt whole. Raises `RefusedError`, whose `kind` is the program's name of what is wrong."""
+
+def bars(
+    title: str,
+    description: str,
+    x: tuple[str, list[str]],
+    y_label: str,
+    series: list[tuple[str, list[float]]],
+) -> str:
+    """Bars from 0, those of several series side by side, as SVG; `x` is what is named along the bottom, and the names."""
+
+def heat_map(
+    title: str,
+    description: str,
+    x: tuple[str, list[str]],
+    y: tuple[str, list[str]],
+    of: str,
+    cells: list[Optional[float]],
+) -> str:
+    """Numbers from 0 to 1 as coloured cells, row by row from the bottom, as SVG; None leaves one blank."""

@@ -97,7 +97,9 @@ fn source(name: &str, text: &str) -> Source {
 fn collect(folder: &Path, depth: usize, paths: &mut Vec<PathBuf>) -> Result<(), RunError> {
     for entry in std::fs::read_dir(folder).or_config(|| format!("look into {}", folder.display()))? {
         let path = entry.map_err(RunError::config)?.path();
-        if path.is_dir() && !path.is_symlink() && depth < DEPTH_MAX {
+        // What is to be inferred, and how, is no plan.
+        let is_studies = path.file_name().is_some_and(|name| name == "inference");
+        if path.is_dir() && !path.is_symlink() && !is_studies && depth < DEPTH_MAX {
             collect(&path, depth + 1, paths)?;
         } else if path.extension().is_some_and(|extension| extension == "toml") && path.is_file() {
             paths.push(path);

@@ -76,9 +76,9 @@ fn every_plan_of_the_repository_is_built_in_and_good() {
     let plans = desk.json("list --json");
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../experiments");
     let mut files = Vec::new();
-    for folder in
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir())
-    {
+    let folders = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    // Studies of what papers left out are about plans, and are none.
+    for folder in folders.filter(|path| path.is_dir() && !path.ends_with("inference")) {
         let names = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
         let plans = names.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
         let parent = folder.file_name().unwrap().to_string_lossy().into_owned();

@@ -1,7 +1,6 @@
 //! The runs of a plan, in their order.
 
 use super::Plan;
-use super::grid::completed;
 use crate::settings::Settings;
 use crate::value::Value;
 use data_encoding::HEXLOWER;
@@ -48,17 +47,11 @@ impl fmt::Debug for RunKey {
 impl Plan {
     /// Every run, case by case, point by point (the first axis varies slowest), replication by replication.
     pub fn runs(&self) -> Vec<Run> {
-        let infos = self.testbed.settings();
         let mut runs = Vec::with_capacity(self.run_count());
         for case in &self.grid.cases {
             for point in 0..case.points() {
                 let values = case.point(point);
-                let settings = completed(case, &self.axes, &values, infos);
-                let mut settings = settings.expect("parsing checked every point");
-                for (name, value) in self.over.iter() {
-                    settings.set(name, value.clone());
-                }
-                let settings = Arc::new(settings);
+                let settings = Arc::new(self.settings_at(case, &values));
                 let before = self.digest_settings(&settings);
                 for replication in 0..self.grid.seeds {
                     let seed = self.seed(replication);

@@ -1,6 +1,7 @@
 //! A plan with other values for settings that its source does not give.
 
-use super::{Grid, Plan};
+use super::grid::completed;
+use super::{Case, Grid, Plan};
 use crate::settings::{SettingError, SettingInfo, Settings};
 use crate::value::Value;
 
@@ -29,21 +30,35 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Asks the testbed about every point, in full and quickly.
+    /// Asks the testbed about every point, in full and quickly; of a quick plan the full one is never run.
     fn check_points(&self) -> Result<(), SettingError> {
-        for grid in [&self.grid, &self.quick_grid] {
-            // One replication is as good as another.
-            let plan = Self { grid: Grid { seeds: 1, ..grid.clone() }, ..self.clone() };
-            let mut seen: Vec<Settings> = Vec::new();
-            for run in plan.runs() {
-                // Points that differ in overridden axes alone are the same.
-                if seen.last() != Some(&*run.settings) {
-                    self.testbed.check(&run.settings)?;
-                    seen.push((*run.settings).clone());
+        self.check_grid(&self.grid)?;
+        if self.is_quick { Ok(()) } else { self.check_grid(&self.quick_grid) }
+    }
+
+    fn check_grid(&self, grid: &Grid) -> Result<(), SettingError> {
+        // Points that differ in axes with another value alone are the same.
+        let mut last = Settings::new();
+        for case in &grid.cases {
+            for point in 0..case.points() {
+                let settings = self.settings_at(case, &case.point(point));
+                if settings != last {
+                    self.testbed.check(&settings)?;
+                    last = settings;
                 }
             }
         }
         Ok(())
+    }
+
+    /// All settings of a point.
+    pub(super) fn settings_at(&self, case: &Case, values: &[Value]) -> Settings {
+        let settings = completed(case, &self.axes, values, self.testbed.settings());
+        let mut settings = settings.expect("parsing checked every point");
+        for (name, value) in self.over.iter() {
+            settings.set(name, value.clone());
+        }
+        settings
     }
 }
 

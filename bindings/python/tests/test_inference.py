@@ -310,8 +310,8 @@ def test_paper_cs_study_has_its_unknowns_and_both_readings() -> None:
     assert len(study.findings) + len(twice) == sum(len(part.claims) for part in study.parts)
     outside = [0.0] * sum(len(part.claims) for part in study.parts)
     outside[twice[0].claims["deadline"]] = 1.0
-    place = study.findings.index(twice[0])
-    assert [study.found(outside, {"index": reading})[place] for reading in ("sent", "deadline")] == [0.0, 1.0]
+    column = study.findings.index(twice[0])
+    assert [study.found(outside, {"index": reading})[column] for reading in ("sent", "deadline")] == [0.0, 1.0]
 
 
 STUDY = """

@@ -177,6 +177,8 @@ mod tests {
         std::fs::write(path("deep/er/b.toml"), "b").unwrap();
         std::fs::write(path("deep/a.toml"), "a").unwrap();
         std::fs::write(path("deep/notes.md"), "no plan").unwrap();
+        std::fs::create_dir(path("deep/inference")).unwrap();
+        std::fs::write(path("deep/inference/c.toml"), "no plan either").unwrap();
         let texts = |word: PathBuf| -> Vec<String> {
             let found = find_one(word.to_str().unwrap(), PLANS).unwrap();
             found.into_iter().map(|source| source.text).collect()

@@ -152,14 +152,14 @@ class Posterior:
                 columns[name].append(value)
         columns["weight"] = list(self.weights)
         columns["prior weight"] = list(self.prior_weights)
-        for place, finding in enumerate(self.findings):
-            columns[finding.id] = [math.nan if found is None else found[place] for found in self._found]
+        for column, finding in enumerate(self.findings):
+            columns[finding.id] = [math.nan if found is None else found[column] for found in self._found]
         return columns
 
     def marginal(self, unknown: str) -> list[tuple[str, float, float]]:
         """For each bin of an unknown its name, and its probability under the prior and the posterior."""
-        prior, place = self.job.study.unknowns[unknown], self._place(unknown)
-        masses = self._masses(place, self.weights)
+        prior, column = self.job.study.unknowns[unknown], self._column(unknown)
+        masses = self._masses(column, self.weights)
         return [(bin_name(prior, bin), mass_of(prior, bin), mass) for bin, mass in enumerate(masses)]
 
     def region(self, unknown: str, level: float = 0.95) -> Region:
@@ -180,17 +180,17 @@ class Posterior:
     def predictions(self) -> list[Predicted]:
         """Every finding, under the prior, under the posterior, and under the posterior of all the others."""
         rows = []
-        for place, finding in enumerate(self.findings):
-            posterior = self.probability(place)
+        for column, finding in enumerate(self.findings):
+            posterior = self.probability(column)
             rows.append(
                 Predicted(
                     finding.id,
                     finding.text,
                     finding.held_out,
-                    self.probability(place, self.prior_weights),
+                    self.probability(column, self.prior_weights),
                     posterior,
-                    posterior if finding.held_out else self.probability(place, self._without(place).weights),
-                    self._guessed(place),
+                    posterior if finding.held_out else self.probability(column, self._without(column).weights),
+                    self._guessed(column),
                 )
             )
         return rows
@@ -214,14 +214,14 @@ class Posterior:
     def explained(self) -> list[Explained]:
         """The unknowns, the one that the claims say most about first."""
         rows = []
-        for place, (name, prior) in enumerate(self.job.study.unknowns.items()):
-            masses = self._masses(place, self.weights)
+        for column, (name, prior) in enumerate(self.job.study.unknowns.items()):
+            masses = self._masses(column, self.weights)
             gain = sum(
                 mass * math.log2(mass / mass_of(prior, bin)) for bin, mass in enumerate(masses) if mass > 0.0
             )
             # A sample of this size would move it that far by chance alone (Miller and Madow).
             gain -= (prior.bins - 1) / (2.0 * max(self.ess, 1.0) * math.log(2.0))
-            rows.append(Explained(name, max(0.0, gain), self._variance(place), self._tells(place)))
+            rows.append(Explained(name, max(0.0, gain), self._variance(column), self._tells(column)))
         return sorted(rows, key=lambda row: (-row.gain_bits, -row.tells_bits, row.unknown))
 
     def contradictions(self) -> list[Together]:
@@ -238,7 +238,7 @@ class Posterior:
 
     def never(self) -> list[str]:
         """The findings that no sample gives."""
-        return [finding.id for place, finding in enumerate(self.findings) if not self._agreeing[place]]
+        return [finding.id for column, finding in enumerate(self.findings) if not self._agreeing[column]]
 
     def best(self) -> tuple[int, list[str]]:
         """The sample with which most findings come out together, and which; the first of several."""
@@ -269,14 +269,14 @@ class Posterior:
     def _agreeing(self) -> list[frozenset[int]]:
         """For each finding the samples with which it is as observed: holds where it is observed to hold, and fails where not."""
         sets = []
-        for place, theirs in enumerate(self.job.likelihood.observed):
+        for column, theirs in enumerate(self.job.likelihood.observed):
             pairs = enumerate(self._found)
             sets.append(
-                frozenset(index for index, one in pairs if one is not None and (one[place] == 0.0) == (theirs == 0.0))
+                frozenset(index for index, one in pairs if one is not None and (one[column] == 0.0) == (theirs == 0.0))
             )
         return sets
 
-    def _place(self, unknown: str) -> int:
+    def _column(self, unknown: str) -> int:
         if unknown not in self.job.study.unknowns:
             raise InferenceError(f"{unknown} is none of the unknowns {', '.join(self.unknowns)}")
         return self.unknowns.index(unknown)
@@ -287,29 +287,29 @@ class Posterior:
             distances[leave_out] = None
         return weigh(self._before, distances, likelihood)
 
-    def _without(self, place: int) -> Weighed:
+    def _without(self, column: int) -> Weighed:
         likelihood = self.job.likelihood
-        counts = tuple(counts and other != place for other, counts in enumerate(likelihood.counts))
+        counts = tuple(counts and other != column for other, counts in enumerate(likelihood.counts))
         return self._weigh(Likelihood(likelihood.observed, counts, likelihood.error, likelihood.ess_min))
 
-    def _guessed(self, place: int) -> Optional[bool]:
+    def _guessed(self, column: int) -> Optional[bool]:
         if self.guess is None:
             return None
-        return (self.guess[place] == 0.0) == (self.job.likelihood.observed[place] == 0.0)
+        return (self.guess[column] == 0.0) == (self.job.likelihood.observed[column] == 0.0)
 
-    def _masses(self, place: int, weights: Sequence[float]) -> list[float]:
-        prior = self.job.study.unknowns[self.unknowns[place]]
+    def _masses(self, column: int, weights: Sequence[float]) -> list[float]:
+        prior = self.job.study.unknowns[self.unknowns[column]]
         masses = [0.0] * prior.bins
         for sample, weight in zip(self.samples, weights):
-            masses[bin_of(prior, sample.positions[place])] += weight
+            masses[bin_of(prior, sample.positions[column])] += weight
         return masses
 
     def _region(self, unknown: str, weights: Sequence[float], level: float) -> Region:
         if not 0.0 < level < 1.0:
             raise InferenceError(f"the level is {level}; a number between 0 and 1 is wanted")
-        place, prior = self._place(unknown), self.job.study.unknowns[unknown]
+        column, prior = self._column(unknown), self.job.study.unknowns[unknown]
         if isinstance(prior, Choice):
-            masses = self._masses(place, weights)
+            masses = self._masses(column, weights)
             order = sorted(range(prior.bins), key=lambda bin: -masses[bin])
             options, sum_ = [], 0.0
             for bin in order:
@@ -318,20 +318,20 @@ class Posterior:
                 if sum_ >= level:
                     break
             return Region(level, options=tuple(options))
-        pairs = sorted((sample.positions[place], weight) for sample, weight in zip(self.samples, weights))
+        pairs = sorted((sample.positions[column], weight) for sample, weight in zip(self.samples, weights))
         low, high = _quantile(pairs, (1.0 - level) / 2.0), _quantile(pairs, (1.0 + level) / 2.0)
         return Region(level, prior.value(low), prior.value(high))
 
-    def _variance(self, place: int) -> float:
+    def _variance(self, column: int) -> float:
         """Pearson's correlation ratio of the distance on the bins, less what bins without meaning would explain."""
-        prior = self.job.study.unknowns[self.unknowns[place]]
+        prior = self.job.study.unknowns[self.unknowns[column]]
         likelihood, sums = self.job.likelihood, [[0.0, 0.0] for _ in range(prior.bins)]
         total = square = 0.0
         for sample, found, weight in zip(self.samples, self._found, self.prior_weights):
             if found is None:
                 continue
             distance = likelihood.distance(found)
-            bin = bin_of(prior, sample.positions[place])
+            bin = bin_of(prior, sample.positions[column])
             sums[bin][0] += weight
             sums[bin][1] += weight * distance
             total += weight * distance
@@ -343,10 +343,10 @@ class Posterior:
         between = sum(sum_ * sum_ / mass for mass, sum_ in sums if mass > 0.0) - total * total
         return max(0.0, 1.0 - (1.0 - between / variance) * (size - 1.0) / (size - prior.bins))
 
-    def _tells(self, place: int) -> float:
-        prior, weights = self.job.study.unknowns[self.unknowns[place]], self.prior_weights
-        masses, size, bits = self._masses(place, weights), _size(weights), 0.0
-        bins = [bin_of(prior, sample.positions[place]) for sample in self.samples]
+    def _tells(self, column: int) -> float:
+        prior, weights = self.job.study.unknowns[self.unknowns[column]], self.prior_weights
+        masses, size, bits = self._masses(column, weights), _size(weights), 0.0
+        bins = [bin_of(prior, sample.positions[column]) for sample in self.samples]
         for agreeing in self._agreeing:
             both = [0.0] * prior.bins
             for index in agreeing:

@@ -118,7 +118,7 @@ def figures(posterior: Posterior) -> dict[str, str]:
     )
     if len(facts) > 1:
         pictures["map-unknowns"] = _map_of_two(posterior, facts[0].unknown, facts[1].unknown)
-    rows_of = [place for place, row in enumerate(posterior.predictions()) if NOT_SURE[0] < row.posterior < NOT_SURE[1]]
+    rows_of = [column for column, row in enumerate(posterior.predictions()) if NOT_SURE[0] < row.posterior < NOT_SURE[1]]
     if rows_of:
         pictures["map-findings"] = _map_of_findings(posterior, rows_of[:ROWS_MAX])
     return pictures
@@ -126,10 +126,10 @@ def figures(posterior: Posterior) -> dict[str, str]:
 
 def _map_of_two(posterior: Posterior, one: str, other: str) -> str:
     priors = [posterior.job.study.unknowns[name] for name in (one, other)]
-    places = [posterior.unknowns.index(name) for name in (one, other)]
+    columns = [posterior.unknowns.index(name) for name in (one, other)]
     masses = [[0.0] * priors[0].bins for _ in range(priors[1].bins)]
     for sample, weight in zip(posterior.samples, posterior.weights):
-        x, y = (bin_of(prior, sample.positions[place]) for prior, place in zip(priors, places))
+        x, y = (bin_of(prior, sample.positions[column]) for prior, column in zip(priors, columns))
         masses[y][x] += weight
     names = [[bin_name(prior, bin) for bin in range(prior.bins)] for prior in priors]
     title = f"{one} and {other}: posterior"
@@ -137,9 +137,9 @@ def _map_of_two(posterior: Posterior, one: str, other: str) -> str:
     return heat_map(title, "The two that the claims say most of.", (one, names[0]), (other, names[1]), "probability", cells)
 
 
-def _map_of_findings(posterior: Posterior, places: Sequence[int]) -> str:
-    names = [posterior.findings[place].id for place in places]
-    joint = posterior.joint(places)
+def _map_of_findings(posterior: Posterior, columns: Sequence[int]) -> str:
+    names = [posterior.findings[column].id for column in columns]
+    joint = posterior.joint(columns)
     cells: list[Optional[float]] = [round(number, 2) for row in joint for number in row]
     about = "For each two findings the probability under the posterior that both hold."
     return heat_map("Which findings hold together", about, ("finding", names), ("finding", names), "probability", cells)

@@ -172,10 +172,10 @@ def adapted(study: Study, samples: Sequence[Sample], weighed: Weighed) -> Propos
     """What the next round is drawn from: the weighed marginals, smoothed towards the prior."""
     marginals = []
     size = weighed.ess
-    for place, prior in enumerate(study.unknowns.values()):
+    for column, prior in enumerate(study.unknowns.values()):
         masses = [0.0] * prior.bins
         for sample, weight in zip(samples, weighed.weights):
-            masses[bin_of(prior, sample.positions[place])] += weight
+            masses[bin_of(prior, sample.positions[column])] += weight
         extra = SMOOTHING * prior.bins
         smooth = [
             (size * mass + extra * mass_of(prior, bin)) / (size + extra) for bin, mass in enumerate(masses)
@@ -427,8 +427,8 @@ def _sample(path: str, number: int, record: dict[str, Any], unknowns: int, claim
             raise ValueError(f"{unknowns} positions and {claims} claims are wanted")
         if not all(0.0 <= one <= 1.0 for one in positions + (outside or ())):
             raise ValueError("a number is not from 0 to 1")
-        place = int(record["round"]), int(record["index"])
-        return Sample(*place, positions, outside, float(record["seconds"]), str(record.get("refused", "")))
+        column = int(record["round"]), int(record["index"])
+        return Sample(*column, positions, outside, float(record["seconds"]), str(record.get("refused", "")))
     except (KeyError, TypeError, ValueError) as error:
         raise InferenceError(f"{path}:{number + 1}: {error}") from error
 

@@ -27,7 +27,7 @@ class Reading:
     """A setting that says which of several claims is meant, not how a run goes.
 
     A finding that a plan has several times, once for each way to read the paper, has ids that differ in a suffix: with the
-    value whose suffix is ``-deadline``, ``udp-late-deadline`` counts in place of ``udp-late``.
+    value whose suffix is ``-deadline``, ``udp-late-deadline`` counts instead of ``udp-late``.
     """
 
     setting: str
@@ -52,7 +52,7 @@ class Finding:
     text: str
     held_out: bool
     claims: Mapping[str, int]
-    """For each value of the reading's setting (``""`` if it has none) the place among all claims."""
+    """For each value of the reading's setting (``""`` if it has none) the index among all claims."""
 
 
 @dataclass
@@ -116,7 +116,7 @@ class Study:
         return [outside[finding.claims.get(value, finding.claims[""])] for finding in self.findings]
 
     def guess(self) -> dict[str, Value]:
-        """What stands in the plans for what is unknown: the middle of nothing, but today's guess."""
+        """X"""
         known: dict[str, Value] = {}
         first = self.parts[0].plan
         [run, *_] = first.runs_of(list(self.parts[0].claims))
@@ -220,19 +220,19 @@ def _toml(text: str) -> dict[str, Any]:
 
 def _findings(parts: Sequence[Part], reading: Optional[Reading]) -> list[Finding]:
     suffixes = {value: suffix for value, suffix in reading.suffixes.items() if suffix} if reading else {}
-    places: dict[tuple[str, str], int] = {}
+    columns: dict[tuple[str, str], int] = {}
     for part in parts:
         for claim in part.claims:
-            places[part.label, claim] = len(places)
+            columns[part.label, claim] = len(columns)
     findings: list[Finding] = []
     for part in parts:
         texts = {claim.id: claim.text for claim in part.plan.claims}
         for claim in part.claims:
-            if any(claim.endswith(end) and (part.label, claim[: -len(end)]) in places for end in suffixes.values()):
+            if any(claim.endswith(end) and (part.label, claim[: -len(end)]) in columns for end in suffixes.values()):
                 continue
-            ways = {"": places[part.label, claim]}
+            ways = {"": columns[part.label, claim]}
             for value, end in suffixes.items():
-                if (part.label, claim + end) in places:
-                    ways[value] = places[part.label, claim + end]
+                if (part.label, claim + end) in columns:
+                    ways[value] = columns[part.label, claim + end]
             findings.append(Finding(f"{part.label}/{claim}", texts[claim], part.held_out, ways))
     return findings

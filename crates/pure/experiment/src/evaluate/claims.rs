@@ -55,7 +55,7 @@ pub fn claim_infos(plan: &Plan) -> Vec<ClaimInfo> {
     plan.claims.iter().map(info).collect()
 }
 
-/// The runs that claims need, by their places among the plan's runs: no other row changes their verdicts.
+/// The runs that claims need, by their indices among the plan's runs: no other row changes their verdicts.
 ///
 /// # Errors
 ///

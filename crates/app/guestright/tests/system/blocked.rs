@@ -30,7 +30,7 @@ fn home(town: &Town, arguments: &[&str]) -> String {
 
 /// What the home answers at its control socket.
 fn ask_home(town: &Town, question: &str) -> Value {
-    look::ask(&town.path("house/home.toml"), question)
+    look::ask("home", &town.path("house/home.toml"), question)
 }
 
 fn overview(town: &Town) -> Overview {

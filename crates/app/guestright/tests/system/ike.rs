@@ -81,7 +81,7 @@ impl Journey {
     }
 
     fn home_status(&self) -> Value {
-        look::ask(&self.town.path("guests/home.toml"), "status")
+        look::ask("home", &self.town.path("guests/home.toml"), "status")
     }
 
     fn charon(&self) -> Option<i32> {

@@ -69,7 +69,7 @@ impl Short {
     }
 
     fn keeper_status(&self) -> Value {
-        look::ask(&self.town.path("guests/home.toml"), "status")
+        look::ask("home", &self.town.path("guests/home.toml"), "status")
     }
 
     fn visit_status(&self) -> Value {

@@ -212,7 +212,7 @@ impl Town {
 
     /// What `ap status --json` or `home status --json` prints; null if nobody answers.
     pub(crate) fn ask(&self, command: &str) -> Value {
-        look::ask(&self.path(&format!("house/{command}.toml")), "status")
+        look::ask(command, &self.path(&format!("house/{command}.toml")), "status")
     }
 
     pub(crate) fn status(&self) -> Value {

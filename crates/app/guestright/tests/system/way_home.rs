@@ -426,7 +426,8 @@ fn a_home_whose_router_maps_no_ports_says_so_and_stops() {
     let text = std::fs::read_to_string(&settings).unwrap() + "port_mapping = true\n";
     std::fs::write(&settings, text).unwrap();
     let mut home = abroad.start_home();
-    let status = || look::ask(&abroad.town.path("guests/home.toml"), "status")["port_mapping"].clone();
+    let status =
+        || look::ask("home", &abroad.town.path("guests/home.toml"), "status")["port_mapping"].clone();
     until("all four ports to be tried", || status().as_object().is_some_and(|ports| ports.len() == 4));
     let ports = status();
     for port in ["UDP port 51820", "TCP port 7273", "TCP port 7274", "TCP port 7275"] {

@@ -95,7 +95,7 @@ impl Country {
 
     /// What the manor's home says of its telephone.
     fn receipt_requests(&self) -> Value {
-        look::ask(&self.town.path("manor/home.toml"), "status")["receipt_requests"].clone()
+        look::ask("home", &self.town.path("manor/home.toml"), "status")["receipt_requests"].clone()
     }
 
     /// Brings a member's tunnel up, or down, with `wg-quick` and the reference implementation alone.

@@ -216,7 +216,7 @@ impl Region {
 
     /// What a household's program answers; null if nobody does.
     pub(crate) fn ask(&self, name: &str, command: &str, question: &[&str]) -> Value {
-        look::ask(&self.path(name, &format!("{command}.toml")), &question.join(" "))
+        look::ask(command, &self.path(name, &format!("{command}.toml")), &question.join(" "))
     }
 
     pub(crate) fn log(&self, name: &str, command: &str) -> String {

@@ -7,12 +7,13 @@ use guestright_host::control;
 use serde_json::Value;
 use std::path::Path;
 
-/// What the access point or home that runs with these settings, `ap.toml` or `home.toml`, answers; null if nobody does.
-pub(crate) fn ask(settings: &Path, question: &str) -> Value {
+/// What the program, `ap` or `home`, that runs with these settings answers; null if nobody does.
+pub(crate) fn ask(program: &str, settings: &Path, question: &str) -> Value {
     let text = std::fs::read_to_string(settings).unwrap();
-    let state = text.parse::<toml::Table>().unwrap()["state"].as_str().unwrap().to_owned();
-    let role = settings.file_stem().unwrap().to_str().unwrap();
-    at(&settings.with_file_name(state).join(role).with_extension("sock"), question)
+    let table = text.parse::<toml::Table>().unwrap();
+    let usual = format!("{program}-state");
+    let state = table.get("state").map_or(usual.as_str(), |state| state.as_str().unwrap());
+    at(&settings.with_file_name(state).join(program).with_extension("sock"), question)
 }
 
 /// The same by the socket itself.

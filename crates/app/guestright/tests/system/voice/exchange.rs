@@ -112,7 +112,7 @@ pub(crate) fn bring_home(town: &Town, host: &str, config: &str, gateway: &str) {
 
 /// What `home status --json` says.
 pub(crate) fn status(town: &Town, settings: &str) -> Value {
-    look::ask(&town.path(settings), "status")
+    look::ask("home", &town.path(settings), "status")
 }
 
 impl Exchange {

@@ -184,7 +184,7 @@ impl Abroad {
         let home = self.start("second", "home", "other/home.toml", "second-home.log");
         let ap = self.start("second", "ap", "other/ap.toml", "second-ap.log");
         until("the second access point to reach its home", || {
-            look::ask(&self.town.path("other/ap.toml"), "status")["home_up"] == true
+            look::ask("ap", &self.town.path("other/ap.toml"), "status")["home_up"] == true
         });
         (home, ap)
     }

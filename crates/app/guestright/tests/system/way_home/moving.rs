@@ -245,7 +245,7 @@ fn forbid_tunnels(abroad: &Abroad) {
 fn until_forgotten(abroad: &Abroad, team: &str) {
     let settings = abroad.town.path(team).join("ap.toml");
     until("the session that was left to be over", || {
-        let status = look::ask(&settings, "status");
+        let status = look::ask("ap", &settings, "status");
         // A session of the tunnel alone, which its home signs for, may go on.
         let is_its_own = |session: &Value| session["tunnel"].is_null();
         status["sessions"].as_array().is_some_and(|sessions| !sessions.iter().any(is_its_own))

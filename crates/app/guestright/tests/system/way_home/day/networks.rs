@@ -141,7 +141,9 @@ pub(super) fn open(abroad: &Abroad) -> Vec<Program> {
         .collect();
     let ready = |(program, file): (Program, String)| {
         program.hear_line("to say that it is ready", |_| true);
-        until("it to reach its home", || look::ask(&abroad.town.path(&file), "status")["home_up"] == true);
+        until("it to reach its home", || {
+            look::ask("ap", &abroad.town.path(&file), "status")["home_up"] == true
+        });
         program
     };
     starting.into_iter().map(ready).collect()

@@ -404,6 +404,7 @@ fn long_name(name: &str) -> String {
         "WWW-Authenticate",
         "Min-SE",
         "RSeq",
+        "SIP-ETag",
         "RAck",
     ];
     let compact = COMPACT.iter().find(|(short, _)| name.eq_ignore_ascii_case(short)).map(|(_, long)| *long);

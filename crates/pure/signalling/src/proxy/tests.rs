@@ -184,7 +184,10 @@ impl Town {
                 self.homes[home].handle_allocated(*call, self.has_ports.then_some(ports), now);
             }
             Event::Verify { call, .. } => self.homes[home].handle_verified(*call, self.is_proven, now),
-            Event::Update { .. } | Event::Release { .. } | Event::Registered { .. } => {}
+            Event::Update { .. }
+            | Event::Release { .. }
+            | Event::Reported { .. }
+            | Event::Registered { .. } => {}
         }
     }
 

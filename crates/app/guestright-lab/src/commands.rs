@@ -1,6 +1,7 @@
 //! The subcommands.
 
 mod advise;
+mod artifact;
 mod call;
 mod check;
 mod compare;
@@ -31,6 +32,7 @@ pub(crate) enum Command {
     Merge(merge::Merge),
     Report(report::Report),
     Compare(compare::Compare),
+    Artifact(artifact::Artifact),
     Advise(advise::Advise),
     /// Hidden: see [`netns_worker::Worker`].
     #[command(hide = true, name = "netns-worker")]
@@ -54,6 +56,7 @@ impl Command {
             Self::Merge(command) => command.run(out),
             Self::Report(command) => command.run(out),
             Self::Compare(command) => command.run(out),
+            Self::Artifact(command) => command.run(out),
             Self::Advise(command) => command.run(out),
             Self::NetnsWorker(command) => command.run(out),
             Self::Overhead(command) => command.run(out),

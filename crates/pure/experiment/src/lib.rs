@@ -37,6 +37,7 @@ mod results;
 mod settings;
 mod statistics;
 mod testbed;
+mod tolerance;
 mod value;
 
 pub use beside::beside;
@@ -55,4 +56,5 @@ pub use settings::declared;
 pub use settings::{Kind, SettingError, SettingInfo, Settings};
 pub use statistics::{Bound, Estimate, student_95};
 pub use testbed::{MetricInfo, Outcome, Testbed};
+pub use tolerance::{Tolerance, tolerances};
 pub use value::Value;

@@ -19,7 +19,7 @@ pub const EVALUATION: &str = "evaluation.json";
 /// What was found, for people.
 pub const REPORT: &str = "report.html";
 /// The folder of a plan's pictures.
-const FIGURES: &str = "figures";
+pub(crate) const FIGURES: &str = "figures";
 /// The most bytes of rows.
 const BYTES_MAX: u64 = 4 << 30;
 /// How many points of a picture there are for each of its pixels.

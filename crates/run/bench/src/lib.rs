@@ -11,7 +11,7 @@
 //! - [`shards`] has runs that several computers share.
 //! - [`plan_files`] finds plans; [`folder`] has what stands in a folder of results: rows ([`table`]), how they came about
 //!   ([`record`]), figures and the report; [`verdicts`] what a terminal shows of them, [`compared`] two folders beside each
-//!   other, and [`again`] results judged anew. [`in_json`] has plans and testbeds for programs,
+//!   other, [`again`] results judged anew, and [`artifact`] what a referee needs to make them again. [`in_json`] has plans and testbeds for programs,
 //!   [`in_words`] for people.
 //!
 //! Nothing here reads arguments or prints.
@@ -20,6 +20,7 @@
 
 pub mod advise;
 pub mod again;
+pub mod artifact;
 pub mod batch;
 pub mod compared;
 pub mod cost;

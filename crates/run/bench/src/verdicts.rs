@@ -1,6 +1,6 @@
 //! What stands on a terminal of results: verdicts, and which of them are a failure.
 
-use crate::folder::{Finished, REPORT, name_of};
+use crate::folder::{self, Finished, REPORT, name_of};
 use guestright_error::RunError;
 use guestright_experiment::{Evaluation, Judged, Tally};
 use guestright_figure::short;
@@ -63,6 +63,17 @@ pub fn in_text(folder: &Path, finished: &[Finished], details: bool) -> String {
     let tally = Tally::of(finished.iter().map(|one| &one.evaluation));
     let _ = writeln!(text, "\n{}\nreport: {}", tally.words(), folder.join(REPORT).display());
     text
+}
+
+/// A line about plans that were run before into this folder and are not in the report that was just written; nothing if
+/// there are none.
+pub fn others(folder: &Path, finished: &[Finished]) -> String {
+    let others = folder::others(folder, finished);
+    if others.is_empty() {
+        return String::new();
+    }
+    let (others, folder) = (others.join(", "), folder.display());
+    format!("also here: {others}; `guestright-lab report {folder}` makes one page of all\n")
 }
 
 /// A line for each claim, and one for each of its numbers if they are few or, as in a prediction, the answer.

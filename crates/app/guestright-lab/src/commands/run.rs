@@ -1,20 +1,19 @@
 //! `guestright-lab run`: plans become rows, figures, and a report.
 
-mod progress;
+pub(super) mod progress;
 
 use super::files::{self, Printing};
 use super::netns_worker;
 use super::plans;
-use guestright_bench::batch::{self, BatchError, Earlier, Event, Settings, Stopper};
-use guestright_bench::folder::{self, Finished};
+use guestright_bench::batch::{self, BatchError, Earlier, Settings, Stopper};
 use guestright_bench::record;
 use guestright_bench::shards::Shard;
+use guestright_bench::verdicts;
 use guestright_cli::failure::{Failure, INTERRUPTED, Outcome};
 use guestright_cli::output::Output;
 use guestright_cli::signals;
-use guestright_error::{Fault as _, RunError};
+use guestright_error::Fault as _;
 use guestright_experiment::Platform;
-use progress::Progress;
 use std::path::PathBuf;
 
 /// Run experiments: plans become rows, figures, and one report with a verdict for each claim
@@ -98,16 +97,17 @@ impl Run {
         let settings = self.settings()?;
         let plans = settings.select(plans::find(&self.words)?).map_err(failure)?;
         let (stopper, inbox) = batch::stopper();
-        stop_at_signals(stopper)?;
+        stop_at_signals(vec![stopper])?;
         let mut progress = None;
-        let on_event = &mut |event: Event<'_>| self.show_event(event, &mut progress, out);
+        let is_text = self.printing.is_text();
+        let on_event = &mut |event: batch::Event<'_>| progress::show(event, is_text, &mut progress, out);
         if self.shard.is_some() {
             return settings.run_shard(plans, inbox, on_event).map_err(failure);
         }
         let finished = settings.run(plans, inbox, on_event).map_err(failure)?;
         let shown = files::show(&self.out, &finished, self.printing, out);
         if self.printing.is_text() {
-            self.show_others(&finished, out)?;
+            write!(out, "{}", verdicts::others(&self.out, &finished))?;
         }
         shown
     }
@@ -130,39 +130,10 @@ impl Run {
             worker: &netns_worker::WORDS,
         })
     }
-
-    fn show_event(
-        &self,
-        event: Event<'_>,
-        progress: &mut Option<Progress>,
-        out: &mut Output,
-    ) -> Result<(), RunError> {
-        match (event, progress.as_mut()) {
-            (Event::Sentence(sentence), _) if self.printing.is_text() => {
-                writeln!(out, "{sentence}")?;
-                out.flush()?;
-            }
-            (Event::Began { label, runs, kept }, _) => *progress = Some(Progress::new(label, runs, kept)),
-            (Event::RunMade { rate }, Some(progress)) => progress.made(rate),
-            (Event::Ended, Some(progress)) => progress.clear(),
-            (Event::Sentence(_) | Event::RunMade { .. } | Event::Ended, _) => {}
-        }
-        Ok(())
-    }
-
-    /// Plans that were run before into this folder, and are not in the report that was just written.
-    fn show_others(&self, finished: &[Finished], out: &mut Output) -> Outcome {
-        let others = folder::others(&self.out, finished);
-        if !others.is_empty() {
-            let (others, folder) = (others.join(", "), self.out.display());
-            writeln!(out, "also here: {others}; `guestright-lab report {folder}` makes one page of all")?;
-        }
-        Ok(())
-    }
 }
 
 /// A batch that was stopped ends as a program that a signal has ended.
-fn failure(error: BatchError) -> Failure {
+pub(super) fn failure(error: BatchError) -> Failure {
     match (&error, error.hint()) {
         (BatchError::Stopped(_), Some(hint)) => Failure::interrupted(error).hint(hint),
         _ => Failure::from(error),
@@ -170,10 +141,12 @@ fn failure(error: BatchError) -> Failure {
 }
 
 /// The first signal ends the work in order, the second at once.
-fn stop_at_signals(stopper: Stopper) -> Outcome {
+pub(super) fn stop_at_signals(stoppers: Vec<Stopper>) -> Outcome {
     let mut is_second = false;
     let on_signal = move || {
-        if is_second || !stopper.stop() {
+        // Every one of them: the batch that runs now, and those after it.
+        let is_stopped = stoppers.iter().map(Stopper::stop).fold(false, |any, one| any | one);
+        if is_second || !is_stopped {
             // Files are written whole or not at all, so this leaves nothing behind that is wrong.
             std::process::exit(INTERRUPTED.into());
         }

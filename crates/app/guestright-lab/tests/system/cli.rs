@@ -6,7 +6,9 @@ use guestright_testbed::{Desk, help};
 fn every_command_has_a_help_with_an_example() {
     let desk = Desk::new(crate::PROGRAM);
     let seen = help::walk(&desk, "guestright-lab", &[]);
-    for wanted in ["run", "advise", "traffic listen", "tunnel esp-keys", "tunnel wireguard", "manual"] {
+    for wanted in
+        ["run", "artifact", "advise", "traffic listen", "tunnel esp-keys", "tunnel wireguard", "manual"]
+    {
         assert!(seen.iter().any(|path| path == wanted), "{wanted} is missing among {seen:?}");
     }
     assert!(desk.run("--version").starts_with("guestright-lab "));

@@ -11,6 +11,7 @@
 )]
 
 mod advise;
+mod artifact;
 mod cli;
 mod esp;
 mod netns;

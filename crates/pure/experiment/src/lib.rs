@@ -53,7 +53,7 @@ pub use report::{Files, Provenance, report_html};
 pub use results::{Adopted, Cells, Column, Results, ResultsError, Row};
 #[doc(hidden)]
 pub use settings::declared;
-pub use settings::{Kind, SettingError, SettingInfo, Settings};
+pub use settings::{Attached, Kind, SettingError, SettingInfo, Settings};
 pub use statistics::{Bound, Estimate, student_95};
 pub use testbed::{MetricInfo, Outcome, Testbed};
 pub use tolerance::{Tolerance, tolerances};

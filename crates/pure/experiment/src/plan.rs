@@ -1,6 +1,7 @@
 //! What an experiment is, and how its text becomes one.
 
 mod assumption;
+pub(crate) mod attachment;
 mod claim;
 mod error;
 mod figure;
@@ -91,7 +92,9 @@ pub struct Plan {
 
 impl Plan {
     /// The most bytes of a plan.
-    pub const TEXT_MAX: usize = 1 << 18;
+    pub const TEXT_MAX: usize = Self::OWN_TEXT_MAX + (4 << 20);
+    /// The most bytes of a plan without its files.
+    pub const OWN_TEXT_MAX: usize = 1 << 18;
     /// The most runs of a plan.
     pub const RUNS_MAX: usize = 200_000;
     /// The most runs of every point.
@@ -156,12 +159,13 @@ impl Plan {
             {
                 head.node(key);
             }
-            for key in ["base", "map", "assumption", "fit", "note"] {
+            for key in ["base", "file", "map", "assumption", "fit", "note"] {
                 head.node(key);
             }
             return None;
         };
-        let grids = grid::read(head, testbed);
+        let files = attachment::read(head);
+        let grids = grid::read(head, testbed, &files);
         let Some(grids) = grids else {
             for key in ["base", "measure", "figure", "table", "claim", "map", "assumption", "fit", "note"] {
                 head.node(key);

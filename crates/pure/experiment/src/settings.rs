@@ -1,9 +1,11 @@
 pub mod declared;
 
 use crate::near::nearest;
+use crate::plan::attachment::{Files, NAME_MAX};
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Names in dotted form (`cpu.plain_us`) with their values.
@@ -11,7 +13,21 @@ use thiserror::Error;
 /// A testbed gets them completed: every setting that it has is there, with a value of its kind and within its limits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Settings(BTreeMap<String, Value>);
+pub struct Settings {
+    values: BTreeMap<String, Value>,
+    /// The files that values of the kind [`Kind::File`] may name.
+    #[serde(skip)]
+    files: Option<Arc<Files>>,
+}
+
+/// A file that goes with a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attached {
+    pub name: String,
+    /// Of its text, in hexadecimal digits.
+    pub sha256: String,
+    pub text: Arc<str>,
+}
 
 /// What a testbed says of one of its settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,6 +75,8 @@ pub enum Kind {
         /// If nothing is said.
         default: &'static str,
     },
+    /// The name of a file that goes with the plan; none if nothing is said.
+    File,
 }
 
 /// What is wrong with a setting. A plan adds the line.
@@ -118,7 +136,7 @@ impl Settings {
 
     /// No settings.
     pub const fn new() -> Self {
-        Self(BTreeMap::new())
+        Self { values: BTreeMap::new(), files: None }
     }
 
     /// These, with one more or with another value for it: for tests, `Settings::new().with("calls", 7)`.
@@ -130,27 +148,27 @@ impl Settings {
 
     /// Gives a setting a value.
     pub fn set(&mut self, name: &str, value: impl Into<Value>) {
-        self.0.insert(name.to_owned(), value.into());
+        self.values.insert(name.to_owned(), value.into());
     }
 
     /// The value of a setting, if it is given.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        self.0.get(name)
+        self.values.get(name)
     }
 
     /// All of them, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value))
+        self.values.iter().map(|(name, value)| (name.as_str(), value))
     }
 
     /// How many are given.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.values.len()
     }
 
     /// Whether none is given.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.values.is_empty()
     }
 
     /// Yes or no.
@@ -204,6 +222,37 @@ impl Settings {
         if let Value::Text(value) = value { Ok(value) } else { Err(wrong(name, value, "text")) }
     }
 
+    /// The file that a setting names; nothing if it names none.
+    ///
+    /// # Errors
+    ///
+    /// When it is not given, of another kind, or no file of this name goes with the settings.
+    pub fn file(&self, name: &str) -> Result<Option<Arc<Attached>>, SettingError> {
+        let file = self.text(name)?;
+        if file.is_empty() {
+            return Ok(None);
+        }
+        let found = self.files.as_ref().and_then(|files| files.get(file)).cloned();
+        let reason = || {
+            format!(
+                "no file `{file}` goes with it; a plan has it as [[file]], or beside itself where the program reads both"
+            )
+        };
+        found.map(Some).ok_or_else(|| SettingError::unfit(name, reason()))
+    }
+
+    /// These settings, with the files that their values may name.
+    pub(crate) fn attach(self, files: &Files) -> Self {
+        let files = (!files.is_empty()).then(|| Arc::new(files.clone()));
+        Self { files, ..self }
+    }
+
+    /// The files that are named, in the order of `infos`.
+    pub(crate) fn attached(&self, infos: &[SettingInfo]) -> Vec<Arc<Attached>> {
+        let infos = infos.iter().filter(|info| matches!(info.kind, Kind::File));
+        infos.filter_map(|info| self.file(info.name).ok()?).collect()
+    }
+
     /// What the word chosen stands for in `words`.
     ///
     /// # Errors
@@ -223,7 +272,7 @@ impl Settings {
     /// When one is not among `infos`, of another kind than it says, or outside its limits.
     pub fn complete(&self, infos: &[SettingInfo]) -> Result<Self, SettingError> {
         let known = |name: &str| infos.iter().any(|info| info.name == name);
-        if let Some(name) = self.0.keys().find(|name| !known(name)) {
+        if let Some(name) = self.values.keys().find(|name| !known(name)) {
             let meant = nearest(name, infos.iter().map(|info| info.name)).map(str::to_owned);
             return Err(SettingError::Unknown { setting: name.clone(), meant });
         }
@@ -231,7 +280,8 @@ impl Settings {
             Some(given) => Ok((info.name.to_owned(), info.accept(given)?)),
             None => Ok((info.name.to_owned(), info.default())),
         };
-        infos.iter().map(value).collect::<Result<_, _>>().map(Self)
+        let values = infos.iter().map(value).collect::<Result<_, _>>()?;
+        Ok(Self { values, files: self.files.clone() })
     }
 
     fn value(&self, name: &str, want: &str) -> Result<&Value, SettingError> {
@@ -241,7 +291,8 @@ impl Settings {
 
 impl<T: Into<Value>> FromIterator<(String, T)> for Settings {
     fn from_iter<I: IntoIterator<Item = (String, T)>>(settings: I) -> Self {
-        Self(settings.into_iter().map(|(name, value)| (name, value.into())).collect())
+        let values = settings.into_iter().map(|(name, value)| (name, value.into())).collect();
+        Self { values, files: None }
     }
 }
 
@@ -290,6 +341,11 @@ impl SettingInfo {
         Self { name, unit: "", kind: Kind::Text { default }, about }
     }
 
+    /// A setting that names a file of the plan.
+    pub const fn file(name: &'static str, about: &'static str) -> Self {
+        Self { name, unit: "", kind: Kind::File, about }
+    }
+
     /// Its value if nothing is said.
     pub fn default(&self) -> Value {
         match self.kind {
@@ -297,6 +353,7 @@ impl SettingInfo {
             Kind::Integer { default, .. } => Value::Integer(default),
             Kind::Float { default, .. } => Value::Float(default),
             Kind::Choice { default, .. } | Kind::Text { default } => Value::Text(default.to_owned()),
+            Kind::File => Value::Text(String::new()),
         }
     }
 
@@ -308,6 +365,7 @@ impl SettingInfo {
             Kind::Float { min, max, .. } => format!("a number from {min} to {max}"),
             Kind::Choice { of, .. } => one_of(of.iter().copied()),
             Kind::Text { .. } => format!("text of at most {} bytes", Settings::TEXT_MAX),
+            Kind::File => format!("a file's name of at most {NAME_MAX} bytes"),
         }
     }
 
@@ -325,6 +383,7 @@ impl SettingInfo {
             }
             (Kind::Choice { of, .. }, Value::Text(word)) => of.contains(&word.as_str()),
             (Kind::Text { .. }, Value::Text(text)) => text.len() <= Settings::TEXT_MAX,
+            (Kind::File, Value::Text(name)) => name.len() <= NAME_MAX,
             (_, Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Text(_)) => false,
         };
         if !fits {

@@ -3,7 +3,7 @@
 use guestright_error::{OrFail as _, RunError};
 use guestright_experiment::{Plan, Testbed};
 use guestright_results::file;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
 
 /// What to do about a mistake.
@@ -119,7 +119,41 @@ fn read(path: &Path) -> Result<Source, RunError> {
     let text = String::from_utf8(bytes);
     let text =
         text.map_err(|_| RunError::config(format!("{} is no text", path.display())).with_hint(hint))?;
+    let text = with_files(path, text)?;
     Ok(Source { name: path.display().to_string(), text })
+}
+
+/// The text of a plan with the files that its settings name, which are beside it or below.
+fn with_files(plan: &Path, text: String) -> Result<String, RunError> {
+    let wanted = Plan::files_wanted(&text, testbeds());
+    let (mut files, mut bytes) = (Vec::new(), 0);
+    for name in wanted.into_iter().take(Plan::FILES_MAX + 1) {
+        let is_below = Path::new(&name).components().all(|part| matches!(part, Component::Normal(_)));
+        if !is_below {
+            let error = format!("{}: the file {name} is not beside the plan or below it", plan.display());
+            // The text of a file becomes part of the results, which are given to others.
+            return Err(RunError::config(error)
+                .with_hint("copy it there, and write its path without `..` and `/` in front"));
+        }
+        let path = plan.parent().unwrap_or(Path::new("")).join(&name);
+        let found = file::read(&path, Plan::FILES_BYTES_MAX as u64).map_err(|error| {
+            let hint = format!("{} names it; its path is relative to the plan", plan.display());
+            RunError::config(error).with_hint(hint)
+        })?;
+        bytes += found.len();
+        if bytes > Plan::FILES_BYTES_MAX {
+            let error = format!(
+                "{}: its files have more than {} bytes together",
+                plan.display(),
+                Plan::FILES_BYTES_MAX
+            );
+            return Err(RunError::config(error).with_hint("make them shorter, or make several plans"));
+        }
+        let found = String::from_utf8(found)
+            .map_err(|_| RunError::config(format!("{} is no text", path.display())))?;
+        files.push((name, found));
+    }
+    Ok(if files.is_empty() { text } else { Plan::with_files(&text, &files) })
 }
 
 impl Source {

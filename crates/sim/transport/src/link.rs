@@ -64,6 +64,25 @@ pub struct LinkStats {
     pub busy: Nanos,
 }
 
+impl LinkStats {
+    /// What was counted since an earlier time of the same link; `queue_max` is that until now.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            taken: self.taken - before.taken,
+            taken_bytes: self.taken_bytes - before.taken_bytes,
+            dropped: self.dropped - before.dropped,
+            discarded: self.discarded - before.discarded,
+            marked: self.marked - before.marked,
+            delivered: self.delivered - before.delivered,
+            delivered_bytes: self.delivered_bytes - before.delivered_bytes,
+            lost: self.lost - before.lost,
+            queue_max: self.queue_max,
+            busy: Nanos(self.busy.0.saturating_sub(before.busy.0)),
+        }
+    }
+}
+
 /// What links of all kinds have: what they were made with, and what they have done.
 #[derive(Clone, Debug)]
 pub struct LinkBase {

@@ -159,6 +159,11 @@ impl Radio {
         (&self.phy, &self.mac)
     }
 
+    /// A rate of the standard that is set; `setting` is where it was given.
+    pub(crate) fn rate(&self, setting: &str, mbps: f64) -> Result<Rate, SettingError> {
+        rate_of(&self.phy, setting, mbps)
+    }
+
     /// One cell or two, on one channel or on two, with so many laptops in each.
     pub(crate) fn layout(&self, cells: u8, own_channels: bool, laptops: u16) -> Layout {
         // 1 and 6 do not overlap.
@@ -189,6 +194,14 @@ impl Layout {
     pub(crate) fn wlan(&self, streams: &Streams) -> Result<Wlan, SettingError> {
         Wlan::new(&self.config, streams)
             .map_err(|error| SettingError::unfit(setting_of(&error), error.to_string()))
+    }
+
+    /// With these rates of the laptops of the first cell, in their order.
+    pub(crate) fn at_rates(mut self, rates: &[Rate]) -> Self {
+        for (station, rate) in self.cells[0].laptops.iter().zip(rates) {
+            self.config.stations[usize::from(station.0)].rate = Some(*rate);
+        }
+        self
     }
 
     /// The cells.
@@ -237,13 +250,7 @@ fn phy(settings: &RadioSettings) -> Result<Phy, SettingError> {
         Amendment::G => Phy::g(),
         Amendment::GBesideB => Phy::g_beside_b(),
     };
-    let rate = |name: &str, mbps: f64| {
-        let unknown = || SettingError::unfit(name, format!("IEEE 802.11 has no rate of {mbps} Mb/s"));
-        let rate = Rate::from_kbps(kbps(mbps)).ok_or_else(unknown)?;
-        let other =
-            || SettingError::unfit(name, format!("the standard that is set has no rate of {mbps} Mb/s"));
-        if base.has(rate) { Ok(rate) } else { Err(other()) }
-    };
+    let rate = |name: &str, mbps: f64| rate_of(&base, name, mbps);
     let given = |name: &str, mbps: f64| if mbps > 0.0 { rate(name, mbps).map(Some) } else { Ok(None) };
     let data_rate = rate("radio.rate_mbps", settings.rate_mbps)?;
     let ack_rate = given("radio.ack_rate_mbps", settings.ack_rate_mbps)?;
@@ -270,6 +277,14 @@ fn phy(settings: &RadioSettings) -> Result<Phy, SettingError> {
     let slot = if settings.slot_us > 0.0 { nanos(settings.slot_us * 1e3) } else { base.slot };
     let (cw_min, cw_max) = (or(settings.cw_min, base.cw_min), or(settings.cw_max, base.cw_max));
     Ok(Phy { preamble: settings.preamble, data_rate, ack_rate, protection, slot, cw_min, cw_max, ..base })
+}
+
+fn rate_of(phy: &Phy, setting: &str, mbps: f64) -> Result<Rate, SettingError> {
+    let unknown = || SettingError::unfit(setting, format!("IEEE 802.11 has no rate of {mbps} Mb/s"));
+    let rate = Rate::from_kbps(kbps(mbps)).ok_or_else(unknown)?;
+    let other =
+        || SettingError::unfit(setting, format!("the standard that is set has no rate of {mbps} Mb/s"));
+    if phy.has(rate) { Ok(rate) } else { Err(other()) }
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the setting has limits")]

@@ -1,13 +1,13 @@
 //! Stations that always have something to send, beside Bianchi's model: the `saturation` testbed.
 
 use crate::radio::{Amendment, Radio, RadioSettings};
-use crate::sums::jain;
+use crate::sums::{jain, mean};
 use crate::whole::nanos;
 use guestright_engine::{Instant, Nanos, Pool, Queue, Streams};
 use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed, settings};
 use guestright_units::Seed;
 use guestright_wlan::bianchi::{Prediction, Saturation as Cell};
-use guestright_wlan::{Msdu, Output, StationId, Stats, Wlan};
+use guestright_wlan::{Msdu, Output, Rate, StationId, Stats, Wlan};
 
 /// Stations of one cell send packets to their access point, and never run out of them.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,9 @@ settings! {
     struct SaturationSettings {
         /// Stations that send; the access point only receives.
         stations: u16 = integer("stations", "", 2, (1, 200)),
+        /// Rates of the stations where they are not all at `radio.rate_mbps`: one for each, in Mb/s, as in `"11 11 1"`.
+        /// With `radio.ack_rate_mbps = 0` each is acknowledged at the rate that the standard has for its own.
+        rates_mbps: String = text("rates_mbps", ""),
         /// Length of an IP packet.
         packet_bytes: u32 = integer("packet_bytes", "bytes", 60, (1, 2_296)),
         /// How long is measured.
@@ -28,7 +31,7 @@ settings! {
     }
 }
 
-const METRICS: [MetricInfo; 9] = [
+const METRICS: [MetricInfo; 12] = [
     MetricInfo::new("frames_per_s", "1/s", "Packets that were delivered, of all stations together."),
     MetricInfo::new(
         "bianchi_frames_per_s",
@@ -46,8 +49,17 @@ const METRICS: [MetricInfo; 9] = [
     MetricInfo::new("retry_drops", "", "Packets that were given up after the last attempt."),
     MetricInfo::new("fairness", "", "Jain's index over what the stations delivered."),
     MetricInfo::new("frame_us", "µs", "Mean time from one delivered packet to the next."),
+    MetricInfo::new("least_kbps", "kb/s", "Bits of IP packets of the station that delivered least."),
+    MetricInfo::new("most_kbps", "kb/s", "Bits of IP packets of the station that delivered most."),
+    MetricInfo::new(
+        "slowest_kbps",
+        "kb/s",
+        "Bits of IP packets of a station at the lowest rate among them, on average.",
+    ),
 ];
 
+/// The name of the setting that lists rates.
+const RATES: &str = "rates_mbps";
 /// Packets that each station keeps: one is on its way, the next is there when it ends.
 const KEPT: usize = 2;
 
@@ -89,6 +101,7 @@ impl Testbed for Saturation {
         let counts = network.since(&before);
         let mut outcome = Outcome { packets: network.packets, events: network.events, ..Outcome::default() };
         note(&mut outcome, &counts, length, settings.packet_bytes);
+        note_stations(&mut outcome, &counts, length, &settings)?;
         let predicted = predicted(&settings)?;
         outcome.set("bianchi_frames_per_s", predicted.map(|predicted| predicted.frames_per_second));
         outcome.set("bianchi_collision_share", predicted.map(|predicted| predicted.collision));
@@ -112,14 +125,55 @@ fn note(outcome: &mut Outcome, counts: &[Counts], length: Nanos, packet_bytes: u
     outcome.set("fairness", jain(&delivered));
 }
 
-/// What the model says, where it holds: basic access, no errors, no gaps, no beacons.
+/// What single stations delivered.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn note_stations(
+    outcome: &mut Outcome,
+    counts: &[Counts],
+    length: Nanos,
+    settings: &SaturationSettings,
+) -> Result<(), SettingError> {
+    let kbps = |counts: &Counts| {
+        counts.delivered as f64 * f64::from(settings.packet_bytes) * 8.0 / 1e3 / length.as_seconds()
+    };
+    let rates = station_rates(settings, &Radio::from_settings(&settings.radio)?)?;
+    let lowest = rates.iter().min_by_key(|rate| rate.kbps());
+    let slowest = counts.iter().zip(&rates).filter(|(_, rate)| Some(*rate) == lowest);
+    outcome.set("least_kbps", counts.iter().map(kbps).reduce(f64::min));
+    outcome.set("most_kbps", counts.iter().map(kbps).reduce(f64::max));
+    outcome.set("slowest_kbps", mean(slowest.map(|(counts, _)| kbps(counts))));
+    Ok(())
+}
+
+/// The rate of each station, in their order.
+fn station_rates(settings: &SaturationSettings, radio: &Radio) -> Result<Vec<Rate>, SettingError> {
+    let count = usize::from(settings.stations);
+    if settings.rates_mbps.trim().is_empty() {
+        return Ok(vec![radio.rules().0.data_rate; count]);
+    }
+    let rate = |word: &str| {
+        let mbps = word.parse::<f64>().ok().filter(|mbps| (1.0..=54.0).contains(mbps));
+        let unknown = || SettingError::unfit(RATES, format!("`{word}` is no rate from 1 to 54 Mb/s"));
+        radio.rate(RATES, mbps.ok_or_else(unknown)?)
+    };
+    let words: Vec<&str> = settings.rates_mbps.split([' ', ',']).filter(|word| !word.is_empty()).collect();
+    if words.len() != count {
+        let reason = format!("it has {} rates for {count} `stations`; give each station one", words.len());
+        return Err(SettingError::unfit(RATES, reason));
+    }
+    words.into_iter().map(rate).collect()
+}
+
+/// What the model says, where it holds: all at one rate, basic access, no errors, no gaps, no beacons.
 fn predicted(settings: &SaturationSettings) -> Result<Option<Prediction>, SettingError> {
     let radio = Radio::from_settings(&settings.radio)?;
     let RadioSettings { gap_us, beacon_ms, bit_error_rate, frame_loss, .. } = settings.radio;
     let RadioSettings { rts_threshold, fragmentation_threshold, standard, .. } = settings.radio;
     let is_plain = gap_us <= 0.0 && beacon_ms <= 0.0 && bit_error_rate + frame_loss <= 0.0;
     let is_basic = rts_threshold == 0 && fragmentation_threshold == 0 && standard != Amendment::GBesideB;
-    if !is_plain || !is_basic {
+    let rates = station_rates(settings, &radio)?;
+    let is_alike = rates.iter().all(|rate| *rate == radio.rules().0.data_rate);
+    if !is_plain || !is_basic || !is_alike {
         return Ok(None);
     }
     let (phy, mac) = radio.rules();
@@ -149,7 +203,9 @@ struct Network {
 
 impl Network {
     fn new(settings: &SaturationSettings, seed: Seed) -> Result<Self, SettingError> {
-        let layout = Radio::from_settings(&settings.radio)?.layout(1, false, settings.stations);
+        let radio = Radio::from_settings(&settings.radio)?;
+        let rates = station_rates(settings, &radio)?;
+        let layout = radio.layout(1, false, settings.stations).at_rates(&rates);
         let cell = &layout.cells()[0];
         let mut network = Self {
             wlan: layout.wlan(&Streams::new(seed))?,
@@ -262,6 +318,68 @@ mod tests {
         let mut want: Vec<_> = METRICS.iter().map(|metric| metric.name).collect();
         want.sort_unstable();
         assert_eq!(got, want);
+    }
+
+    /// Times of a packet of 1500 bytes at 11 and at 1 Mb/s: DIFS 50, preamble 192, 1536 bytes, SIFS 10, ACK at 2 and at
+    /// 1 Mb/s. Two stations that succeed equally often send one packet each in the sum of both and what backoff and
+    /// collisions take: each carries the same, less than the slow one alone could.
+    ///
+    /// Source: M. Heusse, F. Rousseau, G. Berger-Sabbatel and A. Duda, Performance anomaly of 802.11b, INFOCOM 2003,
+    /// section III: equations (5) to (9).
+    fn heusse_kbps(fast: u32) -> (f64, f64) {
+        let data = |mbps: f64| 192.0 + 1_536.0 * 8.0 / mbps;
+        let (t_fast, t_slow) =
+            (50.0 + data(11.0) + 10.0 + 192.0 + 112.0 / 2.0, 50.0 + data(1.0) + 10.0 + 192.0 + 112.0);
+        let n = f64::from(fast + 1);
+        // (2): collisions, as the paper takes them; (3): the contention of n stations, slots of 20 µs, CWmin 31.
+        let collisions = 1.0 - (1.0 - 1.0 / 32.0_f64).powf(n - 1.0);
+        let contention = 20.0 * (1.0 + collisions) / (2.0 * n) * 31.0;
+        // (6): a collision of two is as long as the longer of their packets.
+        let jam = 2.0 / n * t_slow + (1.0 - 2.0 / n) * t_fast;
+        let cycle = t_slow + f64::from(fast) * t_fast + n * contention + collisions * jam * n;
+        let alone = 1_500.0 * 8.0 / (t_fast + 310.0) * 1e3;
+        (1_500.0 * 8.0 / cycle * 1e3, alone)
+    }
+
+    #[test]
+    fn one_slow_station_takes_the_others_down_to_its_own_rate() {
+        for fast in [1_u32, 3, 9] {
+            let rates = "11 ".repeat(fast as usize) + "1";
+            let settings = Settings::new()
+                .with("stations", i64::from(fast) + 1)
+                .with("rates_mbps", rates.as_str())
+                .with("packet_bytes", 1_500)
+                .with("radio.ack_rate_mbps", 0)
+                .with("length_s", 200.0);
+            let outcome = run(settings, 4);
+            let (each, alone) = heusse_kbps(fast);
+            let names = ["least_kbps", "most_kbps", "slowest_kbps"];
+            let [least, most, slowest] = names.map(|name| metric(&outcome, name));
+            // All stations carry alike, and near what the paper's equations say; a fast one alone would carry far more.
+            assert!(most / least < 1.25, "{fast}: {least} to {most} kb/s");
+            for got in [least, most, slowest] {
+                assert!((got / each - 1.0).abs() < 0.15, "{fast}: {got}, the paper says {each} kb/s");
+                assert!(f64::from(fast + 1) * got < 0.75 * alone, "{fast}: {got} of {alone} kb/s");
+            }
+            assert_eq!(outcome.metrics["bianchi_frames_per_s"], None);
+        }
+    }
+
+    #[test]
+    fn every_station_has_a_rate_of_the_standard() {
+        for (rates, want) in [
+            ("11", "it has 1 rates for 2 `stations`"),
+            ("11 fast", "`fast` is no rate"),
+            ("11 54", "the standard that is set has no rate of 54 Mb/s"),
+            ("11 1e9", "is no rate from 1 to 54"),
+        ] {
+            let settings =
+                Settings::new().with("rates_mbps", rates).complete(SaturationSettings::SETTINGS).unwrap();
+            let error = Saturation.check(&settings).unwrap_err();
+            assert!(error.setting() == RATES && error.to_string().contains(want), "{error}");
+        }
+        let named = run(Settings::new().with("rates_mbps", "11 11").with("length_s", 2.0), 7);
+        assert_eq!(named, run(Settings::new().with("length_s", 2.0), 7));
     }
 
     #[test]

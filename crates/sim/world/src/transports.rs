@@ -1,5 +1,6 @@
 //! Voice over transports: the `transports` testbed (paper C, and today).
 
+mod arrivals;
 mod carriers;
 mod config;
 mod metrics;
@@ -56,16 +57,22 @@ impl Testbed for Transports {
         let settings = TransportsSettings::read(settings)?;
         let config = Config::new(&settings)?;
         let threshold = Micros(millionfold(settings.threshold_ms) / 1_000);
-        let mut path = config.build(&Streams::new(seed), Meter::new(config.flows, threshold))?;
+        let begin = Instant::START + config.warmup;
+        let mut path = config.build(&Streams::new(seed), Meter::new(config.flows, threshold, begin))?;
+        // What is made just when the measuring begins counts.
+        let before = (config.warmup.0 > 0).then(|| {
+            path.run(Instant(begin.0 - 1));
+            path.report()
+        });
         path.run(Instant::START + config.duration);
-        let report = path.report();
+        let report = before.map_or(path.report(), |before| path.report().since(&before));
         Ok(metrics::outcome(&Measured {
             report: &report,
             meter: path.into_watch(),
             index: settings.real_time_index(),
             packet_bytes: config.source.packet_bytes,
             packet_ms: config.source.packets_last(1).as_millis(),
-            duration: config.duration,
+            duration: Nanos(config.duration.0 - config.warmup.0),
             model: model_of(&settings),
             ack_every: f64::from(settings.tcp_ack_every),
         }))

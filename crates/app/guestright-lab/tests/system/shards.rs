@@ -97,6 +97,66 @@ fn shards_of_another_version_are_refused_and_those_of_another_build_are_named() 
     assert!(code == 1 && stderr.contains("was made by guestright 99.0.0"), "{stderr}");
 }
 
+const NAMED: &str = r#"
+name = "spoken"
+title = "Speech from a file"
+question = "Is it taken from there?"
+testbed = "transports"
+seeds = 2
+
+[settings]
+flows = 2
+duration_s = 2
+source.file = "traces/monday.txt"
+
+[sweep]
+errors.per = [0.0, 0.1]
+"#;
+
+#[test]
+fn a_file_beside_a_plan_goes_with_its_results_and_a_changed_one_is_noticed() {
+    let desk = Desk::new(crate::PROGRAM);
+    std::fs::create_dir_all(desk.path("plans/traces")).unwrap();
+    desk.write("plans/plan.toml", NAMED);
+    let (code, stderr) = desk.fail("check plans/plan.toml");
+    assert!(code != 0 && stderr.contains("plans/traces/monday.txt"), "{stderr}");
+    desk.write("plans/traces/monday.txt", "0 0.1\n0 0.2\n1 x\n");
+    let (_, stderr) = desk.fail("check plans/plan.toml");
+    assert!(stderr.contains("traces/monday.txt: line 3: the time is \"x\""), "{stderr}");
+    assert!(stderr.contains("plan.toml:11:"), "the setting's own line: {stderr}");
+
+    desk.write("plans/traces/monday.txt", "0 0.1\n0 0.2\n1 0.3\n");
+    desk.run("run plans/plan.toml --shard 1/2 --out shards");
+    let first = std::fs::read(desk.path("shards/spoken/shard-1-of-2.csv")).unwrap();
+    assert!(desk.run("run plans/plan.toml --shard 1/2 --out shards").contains("2 of 2 runs are there"));
+    // One packet more: nothing of what was made is of use, and shards of both do not become one result.
+    desk.write("plans/traces/monday.txt", "0 0.1\n0 0.2\n1 0.3\n1 0.4\n");
+    let stdout = desk.run("run plans/plan.toml --shard 1/2 --out shards");
+    assert!(stdout.contains("2 runs to make"), "{stdout}");
+    assert_ne!(std::fs::read(desk.path("shards/spoken/shard-1-of-2.csv")).unwrap(), first);
+    desk.run("run plans/plan.toml --shard 2/2 --out shards");
+
+    // Results need the file no more.
+    desk.run("run plans/plan.toml --out whole");
+    std::fs::remove_dir_all(desk.path("plans")).unwrap();
+    desk.run("merge shards --out merged");
+    desk.run("report whole");
+    let rows = |folder: &str| std::fs::read(desk.path(folder).join("spoken/rows.parquet")).unwrap();
+    assert!(rows("merged") == rows("whole"));
+}
+
+#[test]
+fn a_plan_takes_no_file_from_outside_of_its_folder() {
+    let desk = Desk::new(crate::PROGRAM);
+    desk.write("secret.txt", "0 0.1\n");
+    std::fs::create_dir(desk.path("plans")).unwrap();
+    for outside in ["../secret.txt", "/etc/hostname", "a/../../secret.txt"] {
+        desk.write("plans/plan.toml", &NAMED.replace("traces/monday.txt", outside));
+        let (_, stderr) = desk.fail("check plans/plan.toml");
+        assert!(stderr.contains("is not beside the plan or below it"), "{outside}: {stderr}");
+    }
+}
+
 /// Every whole plan in the document runs as it stands, and all of its verdicts can be computed.
 #[test]
 fn the_examples_of_the_document_run() {

@@ -1,6 +1,7 @@
 //! What is run: settings, the sweep, cases; in full and quickly.
 
 use super::Plan;
+use super::attachment::Files;
 use super::error::Problem;
 use super::read::{At, Reader, Table};
 use crate::settings::{SettingError, SettingInfo, Settings};
@@ -80,7 +81,7 @@ struct RawQuick {
     sweep: Sweep,
 }
 
-pub(super) fn read(head: &mut Table<'_>, testbed: &'static dyn Testbed) -> Option<Grids> {
+pub(super) fn read(head: &mut Table<'_>, testbed: &'static dyn Testbed, files: &Files) -> Option<Grids> {
     let infos = testbed.settings();
     let seeds = read_seeds(head);
     if seeds.is_none() && head.node("seeds").is_none() {
@@ -118,7 +119,7 @@ pub(super) fn read(head: &mut Table<'_>, testbed: &'static dyn Testbed) -> Optio
         infos.iter().find(|info| info.name == name.value).map(|info| Axis { info: *info })
     };
     let axes: Vec<Axis> = sweep.iter().filter_map(axis).collect();
-    let full = Layers { shared: &shared, sweep: &sweep, cases: &cases, quick: None };
+    let full = Layers { shared: &shared, sweep: &sweep, cases: &cases, quick: None, files };
     let fast = Layers { quick: Some(&quick), ..full };
     let (full_grid, quick_grid) = (full.grid(seeds), fast.grid(quick.seeds.unwrap_or(seeds)));
     let fine = full.check(&full_grid, &axes, testbed, head.reader)
@@ -330,6 +331,7 @@ struct Layers<'a> {
     sweep: &'a Sweep,
     cases: &'a [RawCase],
     quick: Option<&'a RawQuick>,
+    files: &'a Files,
 }
 
 impl Layers<'_> {
@@ -341,7 +343,7 @@ impl Layers<'_> {
         let quick = self.quick.map(|quick| &quick.settings);
         let layers = [Some(self.shared), Some(&case.settings), quick];
         let all = layers.into_iter().flatten().flatten();
-        let settings = all.map(|(name, value)| (name.clone(), value.value.clone())).collect();
+        let settings: Settings = all.map(|(name, value)| (name.clone(), value.value.clone())).collect();
         let values = |(name, values): &(At<String>, Vec<Value>)| {
             let of = |sweep: &Sweep| {
                 sweep.iter().find(|(other, _)| other.value == name.value).map(|(_, values)| values.clone())
@@ -353,7 +355,7 @@ impl Layers<'_> {
             name: case.name.value.clone(),
             title: case.title.clone(),
             about: case.about.clone(),
-            settings,
+            settings: settings.attach(self.files),
             values: self.sweep.iter().map(values).collect(),
         }
     }

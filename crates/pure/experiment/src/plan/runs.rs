@@ -103,6 +103,10 @@ impl Plan {
             put(&mut digest, value.kind());
             put(&mut digest, &value.to_string());
         }
+        // Another file under the same name gives other runs.
+        for file in settings.attached(self.testbed.settings()) {
+            put(&mut digest, &file.sha256);
+        }
         digest
     }
 

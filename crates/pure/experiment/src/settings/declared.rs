@@ -63,6 +63,7 @@ use super::SettingInfo;
 /// | `float` | `f64` | name, unit, default, (least, most) |
 /// | `choice` | any that is `Copy` | name, word of the default, array of (word, value) |
 /// | `text` | `String` | name, default |
+/// | `file` | `Option<Arc<Attached>>` | name |
 ///
 /// A default outside the range, a range beyond the integer's type, or a default that is none of the words does not
 /// compile.
@@ -175,6 +176,7 @@ macro_rules! settings {
     (@read $settings:ident, $type:ty, choice ($name:expr, $default:expr, $words:expr $(,)?)) => {
         $settings.one_of::<$type>($name, &$words)
     };
+    (@read $settings:ident, $type:ty, file ($name:expr $(,)?)) => { $settings.file($name) };
     (@read $settings:ident, $type:ty, text ($name:expr, $($rest:tt)*)) => {
         $settings.text($name).map(str::to_owned)
     };

@@ -21,6 +21,22 @@ pub struct PathReport {
     pub events: u64,
 }
 
+impl PathReport {
+    /// What was counted since an earlier report of the same path, and what holds now. `queue_max` is that of the whole run.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let flows = |now: &[FlowReport], before: &[FlowReport]| {
+            now.iter().zip(before).map(|(now, before)| now.since(before)).collect()
+        };
+        Self {
+            calls: flows(&self.calls, &before.calls),
+            transfers: flows(&self.transfers, &before.transfers),
+            routers: std::array::from_fn(|line| self.routers[line].since(&before.routers[line])),
+            ..*self
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowReport {
     /// Packets that the application made.
@@ -68,6 +84,30 @@ pub struct FlowReport {
 }
 
 impl FlowReport {
+    /// What was counted since an earlier report of the same flow, and what holds now.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            made: self.made - before.made,
+            thrown: self.thrown - before.thrown,
+            delivered: self.delivered - before.delivered,
+            delivered_bytes: self.delivered_bytes - before.delivered_bytes,
+            sent: self.sent - before.sent,
+            again: self.again - before.again,
+            arrived: self.arrived - before.arrived,
+            dropped_access: self.dropped_access - before.dropped_access,
+            dropped_first: self.dropped_first - before.dropped_first,
+            dropped_second: self.dropped_second - before.dropped_second,
+            errors: self.errors - before.errors,
+            empty_sent: self.empty_sent - before.empty_sent,
+            back_sent: self.back_sent - before.back_sent,
+            back_arrived: self.back_arrived - before.back_arrived,
+            back_lost: self.back_lost - before.back_lost,
+            sender: self.sender.zip(before.sender).map(|(now, before)| now.since(&before)).or(self.sender),
+            ..*self
+        }
+    }
+
     /// Packets with payload that were dropped or lost.
     #[must_use]
     pub const fn lost(&self) -> u64 {

@@ -59,6 +59,24 @@ pub struct SenderStats {
     pub refused: u64,
 }
 
+impl SenderStats {
+    /// What was counted since an earlier time of the same sender.
+    #[must_use]
+    pub const fn since(&self, before: &Self) -> Self {
+        Self {
+            segments: self.segments - before.segments,
+            again: self.again - before.again,
+            losses: self.losses - before.losses,
+            timeouts: self.timeouts - before.timeouts,
+            idle_timeouts: self.idle_timeouts - before.idle_timeouts,
+            acknowledgements: self.acknowledgements - before.acknowledgements,
+            duplicates: self.duplicates - before.duplicates,
+            marks: self.marks - before.marks,
+            refused: self.refused - before.refused,
+        }
+    }
+}
+
 /// A segment whose round trip is timed.
 #[derive(Clone, Copy, Debug)]
 struct Timed {

@@ -1,5 +1,6 @@
 //! From settings to a path with its flows.
 
+use super::arrivals;
 use super::carriers::Carriers;
 use super::settings::{ErrorModel, QueueKind, Speech, Stream, Transport, TransportsSettings};
 use crate::whole::{millionfold, nanos};
@@ -12,6 +13,7 @@ use guestright_transport::{
     CoDelSettings, Discipline, Errors, FqCoDelSettings, RedSettings, Source, SourceKind, SourceSettings,
 };
 use rand::RngExt;
+use std::sync::Arc;
 
 /// The most packets of speech that a run may make.
 const PACKETS_MAX: f64 = 2e8;
@@ -25,6 +27,9 @@ pub(super) struct Config {
     pub(super) flows: u32,
     pub(super) bulk: u32,
     pub(super) duration: Nanos,
+    pub(super) warmup: Nanos,
+    /// When each call speaks, where a file says so.
+    pub(super) spoken: Option<Arc<Vec<Vec<Instant>>>>,
     pub(super) spread: Nanos,
 }
 
@@ -37,8 +42,14 @@ impl Config {
             flows: settings.flows,
             bulk: settings.bulk_flows,
             duration: nanos(settings.duration_s * 1e9),
+            warmup: nanos(settings.warmup_s * 1e9),
+            spoken: arrivals::of_file(settings)?.map(Arc::new),
             spread: nanos(settings.start_spread_s * 1e9),
         };
+        if config.warmup >= config.duration {
+            let reason = "nothing is left to be measured; make it shorter than `duration_s`";
+            return Err(SettingError::unfit("warmup_s", reason));
+        }
         let packet = config.source.packets_last(1).as_seconds();
         if f64::from(config.flows) * config.duration.as_seconds() / packet > PACKETS_MAX {
             let reason =
@@ -79,9 +90,14 @@ impl Config {
 
     /// When a call speaks: the same for every transport.
     pub(super) fn arrivals(&self, flow: u32, streams: &Streams) -> Result<Vec<Instant>, SettingError> {
+        let end = Instant::START + self.duration;
+        if let Some(spoken) = &self.spoken {
+            let times = spoken.get(flow as usize).into_iter().flatten().copied();
+            return Ok(times.take_while(|at| *at < end).collect());
+        }
         let from = self.start("call starts", flow, streams);
         let mut speech = streams.stream("speech", flow.into());
-        let source = Source::new(self.source, from, Instant::START + self.duration, &mut speech);
+        let source = Source::new(self.source, from, end, &mut speech);
         Ok(source.map_err(|error| SettingError::unfit("source.kind", error.to_string()))?.collect())
     }
 

@@ -119,6 +119,8 @@ pub const METRICS: [MetricInfo; 32] = [
 #[derive(Debug)]
 pub(super) struct Meter {
     flows: Vec<FlowMeter>,
+    /// What was made or sent before is not measured.
+    begin: Instant,
     /// From speaking to hearing.
     delays: SpanQuantiles,
     /// Across the network.
@@ -132,16 +134,19 @@ struct FlowMeter {
 }
 
 impl Meter {
-    pub(super) fn new(flows: u32, threshold: Micros) -> Self {
+    pub(super) fn new(flows: u32, threshold: Micros, begin: Instant) -> Self {
         let flow = FlowMeter { account: FlowAccount::new(threshold), playout: PlayoutCounts::default() };
         let flows = vec![flow; flows as usize];
-        Self { flows, delays: SpanQuantiles::default(), crossings: SpanQuantiles::default() }
+        Self { flows, begin, delays: SpanQuantiles::default(), crossings: SpanQuantiles::default() }
     }
 }
 
 impl Watch for Meter {
     #[inline]
     fn crossed(&mut self, flow: u32, sent: Instant, now: Instant, fresh: bool) {
+        if sent < self.begin {
+            return;
+        }
         if let Some(meter) = self.flows.get_mut(flow as usize) {
             let crossing = Micros(now.since(sent).0 / 1_000);
             meter.account.arrived(crossing, fresh);
@@ -151,6 +156,9 @@ impl Watch for Meter {
 
     #[inline]
     fn delivered(&mut self, flow: u32, _number: u32, made: Instant, now: Instant) {
+        if made < self.begin {
+            return;
+        }
         let meter = &mut self.flows[flow as usize];
         let delay = meter.account.record_delivery(made.time(), now.time());
         meter.playout.add(delay);

@@ -1,8 +1,9 @@
 //! What the testbed can be told.
 
 use guestright_congestion::Algorithm;
-use guestright_experiment::settings;
+use guestright_experiment::{Attached, settings};
 use guestright_transport::Reading;
+use std::sync::Arc;
 
 /// What a TCP does, apart from its sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,6 +170,8 @@ settings! {
         packet_bytes: u32 = integer("packet_bytes", "bytes", 160, (1, 1_400)),
         /// How long a run lasts.
         duration_s: f64 = float("duration_s", "s", 60.0, (0.1, 3_600.0)),
+        /// What is made, sent and dropped in the first part of the run is not measured.
+        warmup_s: f64 = float("warmup_s", "s", 0.0, (0.0, 3_600.0)),
         /// Each flow starts at random within this.
         start_spread_s: f64 = float("start.spread_s", "s", 2.0, (0.0, 600.0)),
         /// How long speech and silence last: by Pareto's law, by the exponential one, or speech without end.
@@ -184,6 +187,9 @@ settings! {
         source_on_s: f64 = float("source.on_s", "s", 1.0, (0.001, 1_000.0)),
         /// Mean length of silence.
         source_off_s: f64 = float("source.off_s", "s", 1.35, (0.0, 1_000.0)),
+        /// A file with the time of each packet of each call, in place of the speech above. Lines have the number of the
+        /// call, from 0, and seconds: `0 0.02`. What is later than the run does not count.
+        source_file: Option<Arc<Attached>> = file("source.file"),
         /// File transfers without end that come in at R2; 10 to 60 in the paper.
         bulk_flows: u32 = integer("bulk.flows", "", 0, (0, 1_000)),
         /// What carries them.

@@ -1,5 +1,6 @@
 //! The same run elsewhere: what another platform than the simulator needs of the settings, and the row of what it measured.
 
+use super::arrivals;
 use super::config::{Config, model_of};
 use super::metrics::{self, Measured, Meter};
 use super::settings::TransportsSettings;
@@ -50,6 +51,14 @@ impl Setup {
     /// When they do not fit together.
     pub fn new(settings: &Settings) -> Result<Self, SettingError> {
         let settings = TransportsSettings::read(settings)?;
+        if settings.warmup_s > 0.0 {
+            let reason = "only the simulator leaves the first part of a run out; take it away";
+            return Err(SettingError::unfit("warmup_s", reason));
+        }
+        if settings.source_file.is_some() {
+            let reason = "only the simulator takes arrivals from a file; take it away";
+            return Err(SettingError::unfit(arrivals::SETTING, reason));
+        }
         Ok(Self { config: Config::new(&settings)?, settings })
     }
 
@@ -107,7 +116,7 @@ impl Setup {
         watched: impl IntoIterator<Item = Watched>,
     ) -> Result<Outcome, SettingError> {
         let threshold = Micros(millionfold(self.settings.threshold_ms) / 1_000);
-        let mut meter = Meter::new(self.config.flows, threshold);
+        let mut meter = Meter::new(self.config.flows, threshold, Instant::START);
         for one in watched {
             match one {
                 Watched::Crossed { flow, sent, at, fresh } => meter.crossed(flow, sent, at, fresh),

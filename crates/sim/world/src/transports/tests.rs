@@ -1,6 +1,6 @@
 use super::settings::{INDICES, PROFILES, QUEUES, TRANSPORTS};
 use super::*;
-use guestright_experiment::Value;
+use guestright_experiment::{Plan, Value};
 
 fn run(settings: Settings, seed: u64) -> Outcome {
     let settings = settings.complete(Transports.settings()).unwrap();
@@ -243,4 +243,86 @@ fn settings_have_a_unit_and_a_sentence_each_and_no_name_twice() {
         Settings::new().complete(Transports.settings()).unwrap().get("flows"),
         Some(&Value::Integer(20))
     );
+}
+
+/// Settings of a plan with a file.
+fn with_file(settings: &str, workload: &str) -> Result<Settings, String> {
+    let head = "name = \"x\"\ntitle = \"x\"\nquestion = \"x?\"\ntestbed = \"transports\"\nseeds = 1\n";
+    let text = format!("{head}[settings]\nsource.file = \"speech.txt\"\n{settings}");
+    let text = Plan::with_files(&text, &[("speech.txt".to_owned(), workload.to_owned())]);
+    let plan = Plan::parse(&text, &[&Transports]).map_err(|error| error.to_string())?;
+    Ok(Settings::clone(&plan.runs()[0].settings))
+}
+
+#[test]
+fn arrivals_from_a_file_are_those_that_were_drawn() {
+    for transport in ["udp", "newreno", "vegas"] {
+        let words = Settings::new().with("transport", transport).with("flows", 30).with("duration_s", 8);
+        let drawn = words.complete(Transports.settings()).unwrap();
+        let seed = Seed::from_number(5);
+        let times = Setup::new(&drawn).unwrap().arrivals(&Streams::new(seed.clone())).unwrap();
+        let file = guestright_transport::Workload::of_flows(&times).unwrap().emit();
+        let words = format!("transport = \"{transport}\"\nflows = 30\nduration_s = 8\n");
+        let named = with_file(&words, &file).unwrap();
+        assert_eq!(Transports.run(&named, seed.clone()), Transports.run(&drawn, seed), "{transport}");
+    }
+}
+
+#[test]
+fn a_file_that_does_not_fit_is_refused_with_its_name_and_line() {
+    for (settings, file, want) in [
+        ("", "0 0.5\n1 x\n", "speech.txt: line 2: the time is \"x\""),
+        ("", "# nothing\n", "speech.txt has no packet"),
+        ("flows = 2\n", "0 1\n7 1\n", "speech.txt has a call 7, and `flows` is 2; make that 8 or more"),
+        ("", "0 2\n0 1\n", "speech.txt: line 2: flow 0 speaks before its line above"),
+    ] {
+        let error = with_file(settings, file).unwrap_err();
+        assert!(error.contains(want), "{error}");
+    }
+    let alone = Settings::new().with("source.file", "gone.txt").complete(Transports.settings()).unwrap();
+    let error = Transports.check(&alone).unwrap_err();
+    assert!(error.setting() == "source.file" && error.to_string().contains("gone.txt"), "{error}");
+}
+
+/// A packet every 20 ms of one call from one second to another.
+fn periodic(call: u32, from_s: u64, to_s: u64) -> String {
+    let times = (from_s * 50..to_s * 50).map(|number| number * 20);
+    times.map(|ms| format!("{call} {}.{:03}\n", ms / 1_000, ms % 1_000)).collect()
+}
+
+/// 60 calls in the first four seconds are more than 2 Mb/s; afterwards one is alone.
+#[test]
+fn what_happens_in_the_warm_up_is_not_measured() {
+    let mut crowd = String::new();
+    for call in 1..60 {
+        crowd.push_str(&periodic(call, 0, 4));
+    }
+    crowd.push_str(&periodic(0, 6, 11)); // All of it arrives by the end.
+    let row = |warmup: u32, transport: &str| {
+        let words = format!(
+            "flows = 60\nduration_s = 12\nwarmup_s = {warmup}\nerrors.per = 0\ntransport = \"{transport}\"\n"
+        );
+        let settings = with_file(&words, &crowd).unwrap();
+        Transports.run(&settings, Seed::from_number(1)).unwrap()
+    };
+    for transport in ["udp", "newreno"] {
+        let (all, late) = (row(0, transport), row(6, transport));
+        assert!(metric(&all, "first_drops") > 100.0, "{all:?}");
+        for name in ["first_drops", "loss_rate", "undelivered_rate", "retransmitted_rate"] {
+            assert_eq!(metric(&late, name), 0.0, "{transport} {name}");
+        }
+        // 160 bytes every 20 ms, for five of six seconds.
+        for name in ["offered_kbps", "goodput_kbps"] {
+            assert!((metric(&late, name) - 64.0 * 5.0 / 6.0).abs() < 1e-9, "{late:?}");
+        }
+    }
+    let too_long = with_file("duration_s = 2\nwarmup_s = 2\n", "0 1\n").unwrap_err();
+    assert!(too_long.contains("`warmup_s` does not fit"), "{too_long}");
+}
+
+#[test]
+fn real_sockets_have_neither_a_warm_up_nor_a_file() {
+    let warm = Settings::new().with("warmup_s", 1).complete(Transports.settings()).unwrap();
+    assert_eq!(Setup::new(&warm).unwrap_err().setting(), "warmup_s");
+    assert_eq!(Setup::new(&with_file("", "0 1\n").unwrap()).unwrap_err().setting(), "source.file");
 }

@@ -14,6 +14,8 @@ pub(crate) struct Saturated {
     to: Vec<StationId>,
     pub(crate) delivered: u64,
     pub(crate) dropped: u64,
+    /// From the queue to the receiver, in the order of delivery.
+    pub(crate) delays: Vec<Nanos>,
 }
 
 impl Saturated {
@@ -22,7 +24,8 @@ impl Saturated {
         let radio = Wlan::new(config, &Streams::new(Seed::from_number(seed))).expect("a good configuration");
         let to = vec![StationId::EVERYBODY; config.stations.len()];
         let key = Pool::new().insert(());
-        let mut cell = Self { radio, queue: Queue::new(), key, bytes, to, delivered: 0, dropped: 0 };
+        let mut cell =
+            Self { radio, queue: Queue::new(), key, bytes, to, delivered: 0, dropped: 0, delays: vec![] };
         cell.radio.start(&mut cell.queue);
         for &(from, to) in flows {
             cell.to[usize::from(from)] = StationId(to);
@@ -39,11 +42,12 @@ impl Saturated {
 
     /// Handles one event.
     fn step(&mut self) {
-        let (_, event) = self.queue.pop().expect("somebody always wants to send");
+        let (now, event) = self.queue.pop().expect("somebody always wants to send");
         self.radio.handle(event, &mut self.queue);
         while let Some(output) = self.radio.poll_output() {
             match output {
-                Output::Delivered { from, .. } => {
+                Output::Delivered { from, queued_at, .. } => {
+                    self.delays.push(now.since(queued_at));
                     self.delivered += 1;
                     self.send(from);
                 }

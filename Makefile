@@ -7,7 +7,7 @@ CARGO_TARGET_DIR ?= target
 export PATH := $(CARGO_HOME)/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint acceptance package page bench setup clean
+.PHONY: help demo test lint acceptance package page bench same-bytes setup clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -40,6 +40,10 @@ page: ## build the household's page with Node and npm: what is built next has it
 bench: ## measure what the budgets are about
 	@sh scripts/setup.sh bench
 	@cargo xtask bench $(ARGS)
+
+same-bytes: ## run papers A to D quickly on one thread, on eight and in shards, and compare the bytes; ARGS: other plans
+	@nice -n 15 cargo build --release -p guestright-lab
+	@nice -n 15 sh scripts/same_bytes.sh target/release/guestright-lab $(ARGS)
 
 setup: ## install what the program needs and this computer lacks; GROUP=all: what developers need
 	@sh scripts/setup.sh $(or $(GROUP),program)

@@ -228,7 +228,7 @@ impl Desk {
                 self.changed = true;
             }
             Ok(order) => {
-                if matches!(order, Order::Read(_)) {
+                if matches!(order, Order::Read { .. }) {
                     grants
                         .open_again(firewall)
                         .into_iter()

@@ -80,3 +80,37 @@ impl CallQuality {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The fields that a session report cannot be without, in their order (RFC 6035, section 4.6.1), and one of those that it may have.
+    #[test]
+    fn a_report_has_every_field_that_it_must_have() {
+        let quality = CallQuality {
+            call_id: "c1".to_owned(),
+            began: "2026-11-28T12:00:00Z".to_owned(),
+            ended: "2026-11-28T12:01:00Z".to_owned(),
+            mos_listening: 4.27,
+        };
+        let body = quality.body("alice", [10, 73, 5, 2].into(), [10, 73, 5, 1].into());
+        let names: Vec<_> = body.lines().map(|line| line.split_once(':').unwrap().0).collect();
+        let want = [
+            "VQSessionReport",
+            "CallID",
+            "LocalID",
+            "RemoteID",
+            "OrigID",
+            "LocalAddr",
+            "RemoteAddr",
+            "LocalGroup",
+            "RemoteGroup",
+            "LocalMetrics",
+            "Timestamps",
+            "QualityEst",
+        ];
+        assert_eq!(names, want);
+        assert!(body.ends_with("QualityEst: MOSLQ=4.3\r\n"), "{body}");
+    }
+}

@@ -85,10 +85,9 @@ impl Radios {
             let index = DefaultNla::new(NL80211_ATTR_IFINDEX, index.to_ne_bytes().to_vec());
             let stations = self.dump(NL80211_CMD_GET_STATION, nested(&[index]));
             // An interface that has gone meanwhile has no stations any more.
-            let stations = stations.or_else(|error| match error.kind() {
-                io::ErrorKind::NotFound => Ok(Vec::new()),
-                _ if error.raw_os_error() == Some(NO_DEVICE) => Ok(Vec::new()),
-                _ => Err(refused(what, error)),
+            let stations = stations.or_else(|error| {
+                let is_gone = matches!(error.raw_os_error(), Some(NO_DEVICE | NO_ENTRY));
+                if is_gone { Ok(Vec::new()) } else { Err(refused(what, error)) }
             })?;
             all.extend(stations.iter().filter_map(|answer| station(answer, frequency_mhz)));
         }
@@ -101,7 +100,8 @@ impl Radios {
     }
 }
 
-/// `ENODEV` (errno(3)).
+/// `ENOENT` and `ENODEV` (errno(3)).
+const NO_ENTRY: i32 = 2;
 const NO_DEVICE: i32 = 19;
 
 struct Question {

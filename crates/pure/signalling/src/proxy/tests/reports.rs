@@ -23,9 +23,9 @@ fn publish(town: &mut Town, at: &str, number: u32, event: &str, body: &str) -> u
 }
 
 fn reported(town: &Town) -> Vec<u16> {
-    let score = |(_, event): &(usize, Event)| match event {
-        Event::Reported { mos_hundredths } => Some(*mos_hundredths),
-        _ => None,
+    let score = |(_, event): &(usize, Event)| {
+        let Event::Reported { mos_hundredths } = event else { return None };
+        Some(*mos_hundredths)
     };
     town.events.iter().filter_map(score).collect()
 }

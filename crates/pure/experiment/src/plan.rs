@@ -14,7 +14,6 @@ mod read;
 mod runs;
 mod scope;
 mod table;
-mod unknown;
 
 pub use error::{Mistake, PlanError, Problem};
 pub use runs::{Run, RunKey};

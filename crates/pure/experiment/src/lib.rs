@@ -48,7 +48,7 @@ pub use evaluate::{
     Part, PlacedNumber, PublishedSeries, Scored, SettingLine, Standing, TableNumbers, Tally, Verdict,
     WhereHeld, claim_infos, evaluate, judge_claims, runs_of_claims,
 };
-pub use plan::{Mistake, Plan, PlanError, Platform, Problem, Run, RunKey};
+pub use plan::{Mistake, Plan, PlanError, Platform, Problem, Run, RunKey, files_wanted, with_files};
 pub use report::{Files, Provenance, report_html};
 pub use results::{Adopted, Cells, Column, Results, ResultsError, Row};
 #[doc(hidden)]

@@ -15,6 +15,7 @@ mod runs;
 mod scope;
 mod table;
 
+pub use attachment::{files_wanted, with_files};
 pub use error::{Mistake, PlanError, Problem};
 pub use runs::{Run, RunKey};
 
@@ -94,6 +95,10 @@ impl Plan {
     pub const TEXT_MAX: usize = Self::OWN_TEXT_MAX + (4 << 20);
     /// The most bytes of a plan without its files.
     pub const OWN_TEXT_MAX: usize = 1 << 18;
+    /// The most files that go with a plan.
+    pub const FILES_MAX: usize = 16;
+    /// The most bytes of all of them together.
+    pub const FILES_BYTES_MAX: usize = 3 << 20;
     /// The most runs of a plan.
     pub const RUNS_MAX: usize = 200_000;
     /// The most runs of every point.

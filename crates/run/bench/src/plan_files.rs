@@ -1,7 +1,7 @@
 //! Where plans come from: files, folders, and the program itself.
 
 use guestright_error::{OrFail as _, RunError};
-use guestright_experiment::{Plan, Testbed};
+use guestright_experiment::{Plan, Testbed, files_wanted};
 use guestright_results::file;
 use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
@@ -125,7 +125,7 @@ fn read(path: &Path) -> Result<Source, RunError> {
 
 /// The text of a plan with the files that its settings name, which are beside it or below.
 fn with_files(plan: &Path, text: String) -> Result<String, RunError> {
-    let wanted = Plan::files_wanted(&text, testbeds());
+    let wanted = files_wanted(&text, testbeds());
     let (mut files, mut bytes) = (Vec::new(), 0);
     for name in wanted.into_iter().take(Plan::FILES_MAX + 1) {
         let is_below = Path::new(&name).components().all(|part| matches!(part, Component::Normal(_)));
@@ -153,7 +153,7 @@ fn with_files(plan: &Path, text: String) -> Result<String, RunError> {
             .map_err(|_| RunError::config(format!("{} is no text", path.display())))?;
         files.push((name, found));
     }
-    Ok(if files.is_empty() { text } else { Plan::with_files(&text, &files) })
+    Ok(if files.is_empty() { text } else { guestright_experiment::with_files(&text, &files) })
 }
 
 impl Source {

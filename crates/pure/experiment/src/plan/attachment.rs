@@ -50,39 +50,32 @@ fn attached(name: &str, text: &str) -> Attached {
     Attached { name: name.to_owned(), sha256, text: text.into() }
 }
 
-impl Plan {
-    /// The most files of a plan.
-    pub const FILES_MAX: usize = 16;
-    /// The most bytes of all of them together.
-    pub const FILES_BYTES_MAX: usize = 3 << 20;
+/// The names of files that the settings of a plan name and that do not go with its text yet, in their order. Of a text
+/// that is no plan: as far as it can be read.
+#[must_use]
+pub fn files_wanted(text: &str, testbeds: &[&'static dyn Testbed]) -> Vec<String> {
+    let Ok(tree) = DeTable::parse(text) else { return Vec::new() };
+    let settings: Vec<&SettingInfo> = testbeds
+        .iter()
+        .flat_map(|testbed| testbed.settings())
+        .filter(|info| matches!(info.kind, Kind::File))
+        .collect();
+    let mut found = BTreeSet::new();
+    collect(tree.get_ref(), "", &settings, &mut found);
+    let reader = Reader::new(text);
+    let files = read(&mut Table::new(&reader, tree.get_ref(), 0, "the plan"));
+    found.into_iter().filter(|name| !name.is_empty() && !files.contains_key(name)).collect()
+}
 
-    /// The names of files that the settings of a plan name and that do not go with its text yet, in their order. Of a text
-    /// that is no plan: as far as it can be read.
-    #[must_use]
-    pub fn files_wanted(text: &str, testbeds: &[&'static dyn Testbed]) -> Vec<String> {
-        let Ok(tree) = DeTable::parse(text) else { return Vec::new() };
-        let settings: Vec<&SettingInfo> = testbeds
-            .iter()
-            .flat_map(|testbed| testbed.settings())
-            .filter(|info| matches!(info.kind, Kind::File))
-            .collect();
-        let mut found = BTreeSet::new();
-        collect(tree.get_ref(), "", &settings, &mut found);
-        let reader = Reader::new(text);
-        let files = read(&mut Table::new(&reader, tree.get_ref(), 0, "the plan"));
-        found.into_iter().filter(|name| !name.is_empty() && !files.contains_key(name)).collect()
+/// The text of a plan with these files, each a name and its text, behind it: no line of it moves.
+#[must_use]
+pub fn with_files(text: &str, files: &[(String, String)]) -> String {
+    let mut whole = text.to_owned();
+    for (name, text) in files {
+        let [name, text] = [name, text].map(|part| toml::Value::String(part.clone()).to_string());
+        whole.push_str(&format!("\n\n[[file]]\nname = {name}\ntext = {text}\n"));
     }
-
-    /// The text of a plan with these files, each a name and its text, behind it: no line of it moves.
-    #[must_use]
-    pub fn with_files(text: &str, files: &[(String, String)]) -> String {
-        let mut whole = text.to_owned();
-        for (name, text) in files {
-            let [name, text] = [name, text].map(|part| toml::Value::String(part.clone()).to_string());
-            whole.push_str(&format!("\n\n[[file]]\nname = {name}\ntext = {text}\n"));
-        }
-        whole
-    }
+    whole
 }
 
 /// The values of these settings, wherever in a plan.
@@ -90,19 +83,15 @@ fn collect(table: &DeTable<'_>, path: &str, settings: &[&SettingInfo], found: &m
     for (key, node) in table {
         let path = format!("{path}.{}", key.get_ref());
         let is_setting = settings.iter().any(|info| path.ends_with(&format!(".{}", info.name)));
-        let nodes = match node.get_ref() {
-            DeValue::Array(nodes) => nodes.iter().collect(),
-            DeValue::Table(inner) => {
-                collect(inner, &path, settings, found);
-                continue;
-            }
-            _ => vec![node],
-        };
+        let nodes =
+            if let DeValue::Array(nodes) = node.get_ref() { nodes.iter().collect() } else { vec![node] };
         for node in nodes {
-            match node.get_ref() {
-                DeValue::String(name) if is_setting => drop(found.insert(name.to_string())),
-                DeValue::Table(inner) => collect(inner, &path, settings, found),
-                _ => {}
+            if let DeValue::Table(inner) = node.get_ref() {
+                collect(inner, &path, settings, found);
+            } else if let DeValue::String(name) = node.get_ref()
+                && is_setting
+            {
+                found.insert(name.to_string());
             }
         }
     }
@@ -115,7 +104,7 @@ mod tests {
     #[test]
     fn a_file_is_read_as_it_was_written() {
         for text in ["", "0 0.02\n1 1.3\n", "'''\"\"\"\\ \t\u{7}\r\n'", "\n\n", "ö\u{2028}"] {
-            let whole = Plan::with_files("name = \"x\"", &[("a b.txt".to_owned(), text.to_owned())]);
+            let whole = with_files("name = \"x\"", &[("a b.txt".to_owned(), text.to_owned())]);
             let tree = DeTable::parse(&whole).unwrap();
             let reader = Reader::new(&whole);
             let files = read(&mut Table::new(&reader, tree.get_ref(), 0, "the plan"));
@@ -134,7 +123,7 @@ mod tests {
             (vec![file("a", large), file("b", large)], false),
             (vec![file("a", 2 * large)], false),
         ] {
-            let whole = Plan::with_files("", &files);
+            let whole = with_files("", &files);
             let tree = DeTable::parse(&whole).unwrap();
             let reader = Reader::new(&whole);
             read(&mut Table::new(&reader, tree.get_ref(), 0, "the plan"));

@@ -11,8 +11,9 @@
 //!   disturb each other.
 //! - What is accepted comes back in exactly one [`Output`].
 //!
+//! [`edca`] is the model of 802.11n, ac and ax: categories, aggregates, distances.
 //!
-//! Beside it, as pure functions: [`bianchi`], what a saturated cell carries, and [`bound`], how many voice streams or
+//! Beside them, as pure functions: [`bianchi`], what a saturated cell carries, and [`bound`], how many voice streams or
 //! calls it carries by the formulas of the literature.
 //!
 //! Clauses are those of IEEE 802.11-2020.
@@ -21,6 +22,7 @@ pub mod bianchi;
 pub mod bound;
 mod channel;
 mod config;
+pub mod edca;
 mod exchange;
 mod output;
 mod station;
@@ -33,6 +35,9 @@ pub use config::{
 pub use guestright_airtime::{
     ACK_BYTES, CTS_BYTES, Modulation, Phy, Preamble, Protection, RATES, RTS_BYTES, Rate, RateFacts, RateSet,
     Standard,
+};
+pub use guestright_airtime::{
+    Access, AccessCategory, Band, Format, Guard, Ht, MinstrelConfig, Mode, Width, ampdu_bytes_max,
 };
 pub use output::{ChannelStats, DropReason, Msdu, OnAir, OnAirKind, Output, Stats};
 pub use wlan::{Event, Wlan};

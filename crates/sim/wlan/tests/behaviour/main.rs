@@ -2,6 +2,7 @@
 
 mod air;
 mod allocation;
+mod edca;
 mod ns3;
 mod promises;
 mod reference;

@@ -6,6 +6,7 @@
 mod bound;
 mod cpu;
 mod meter;
+mod mixed;
 mod overhead;
 mod playout;
 mod radio;
@@ -20,6 +21,7 @@ mod voice;
 mod whole;
 
 pub use bound::Bound;
+pub use mixed::Mixed;
 pub use overhead::Overhead;
 pub use playout::Playout;
 pub use saturation::Saturation;
@@ -34,7 +36,7 @@ use guestright_experiment::Testbed;
 /// Every testbed, by the name that plans use.
 #[must_use]
 pub fn testbeds() -> &'static [&'static dyn Testbed] {
-    &[&Voice, &Overhead, &Streams, &Tcp, &Saturation, &Bound, &Transports, &Playout, &Town]
+    &[&Voice, &Overhead, &Streams, &Tcp, &Saturation, &Bound, &Transports, &Playout, &Town, &Mixed]
 }
 
 #[cfg(test)]

@@ -4,13 +4,14 @@ use guestright_experiment::{Plan, Value};
 use guestright_world::testbeds;
 
 const TABLE_2: &str = include_str!("../../../../../experiments/paper-a/table-2.toml");
-const PLANS: [&str; 7] = [
+const PLANS: [&str; 8] = [
     TABLE_2,
     include_str!("../../../../../experiments/paper-a/table-1.toml"),
     include_str!("../../../../../experiments/paper-a/channel.toml"),
     include_str!("../../../../../experiments/paper-a/scheduler.toml"),
     include_str!("../../../../../experiments/paper-a/quantum.toml"),
     include_str!("../../../../../experiments/operator/capacity.toml"),
+    include_str!("../../../../../experiments/operator/calls-beside-downloads.toml"),
     include_str!("../../../../../experiments/operator/receipt-interval.toml"),
 ];
 

@@ -17,7 +17,10 @@
 //! lost on the way down, `(1 − 1 / load) · cycle / (cycle − X)` of it, while the rest waits for the whole queue. Loss and delay
 //! become a mean opinion score by the E-model of ITU-T G.107.
 
-use crate::{ACK_BYTES, CTS_BYTES, Phy, Protection, Rate};
+use crate::{
+    ACK_BYTES, Access, AccessCategory, CTS_BYTES, Ht, Mode, PPDU_TIME_MAX, Phy, Protection, Rate,
+    subframe_bytes,
+};
 use guestright_quality::{Codec, Inputs, rate};
 use guestright_units::{Micros, Nanos};
 
@@ -68,8 +71,11 @@ impl CallShape {
 /// A radio, and what is around it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Radio {
+    /// Of 802.11a, b and g, and of what answers the frames of a newer radio.
     pub phy: Phy,
-    /// What an IP packet has more as an MPDU: header 24, LLC and SNAP 8, FCS 4.
+    /// Of 802.11n, ac and ax: all frames with data have its mode, whatever rate is named.
+    pub ht: Option<Ht>,
+    /// What an IP packet has more as an MPDU: header 24, LLC and SNAP 8, FCS 4; a newer radio's header has 26.
     pub overhead_bytes: u32,
     /// Packets that the access point keeps for the radio.
     pub queue_max: u32,
@@ -83,7 +89,20 @@ impl Radio {
     /// A queue of 100 packets, a way of 20 ms and a buffer of 60 ms, as in the lab's plan of capacities.
     #[must_use]
     pub const fn new(phy: Phy) -> Self {
-        Self { phy, overhead_bytes: 36, queue_max: 100, way_ms: 20.0, buffer_ms: 60.0 }
+        Self { phy, ht: None, overhead_bytes: 36, queue_max: 100, way_ms: 20.0, buffer_ms: 60.0 }
+    }
+
+    /// The same of a radio of 802.11n, ac or ax, whose calls nobody marks: they contend as best effort.
+    #[must_use]
+    pub const fn of_ht(ht: Ht) -> Self {
+        Self { ht: Some(ht), overhead_bytes: 38, ..Self::new(ht.legacy()) }
+    }
+
+    /// The fastest mode with width, guard interval and streams of `mode` that is not above `kbps`; its slowest if none is.
+    #[must_use]
+    pub fn nearest_mode(mode: Mode, kbps: u32) -> Mode {
+        let slower = mode.siblings().filter(|other| other.kbps() <= kbps).last();
+        slower.or_else(|| mode.siblings().next()).unwrap_or(mode)
     }
 
     /// The fastest rate of the standard that is not above `kbps`, where a driver says another; its slowest if none is.
@@ -95,11 +114,15 @@ impl Radio {
         slower.or_else(|| rates().min_by_key(|rate| rate.kbps())).unwrap_or(self.phy.data_rate)
     }
 
-    /// Seconds for which a packet of `bytes` keeps the medium from others: protection, frame, SIFS, ACK and DIFS.
+    /// Seconds for which a packet of `bytes` keeps the medium from others: protection, frame, SIFS, ACK and DIFS; AIFS of best effort
+    /// with a newer radio, where the packet is a frame by itself.
     #[must_use]
     pub fn exchange_s(&self, bytes: u32, rate: Rate) -> f64 {
-        let ack = self.phy.frame_time(ACK_BYTES, self.phy.response_rate(rate));
-        seconds(self.data(bytes, rate) + self.phy.sifs + ack + self.phy.difs())
+        let ack = match &self.ht {
+            Some(ht) => ht.ack_time(ht.response_rate(ht.mode)),
+            None => self.phy.frame_time(ACK_BYTES, self.phy.response_rate(rate)),
+        };
+        seconds(self.data(bytes, rate) + self.phy.sifs + ack + self.pause())
     }
 
     /// Seconds that the access point needs for one packet down and one up.
@@ -107,7 +130,7 @@ impl Radio {
     pub fn cycle_s(&self, bytes: u32, rate: Rate) -> f64 {
         let Phy { slot, sifs, cw_min, .. } = self.phy;
         let (exchange, window) = (self.exchange_s(bytes, rate), f64::from(cw_min));
-        let (difs, slot_s) = (seconds(self.phy.difs()), seconds(slot));
+        let (difs, slot_s) = (seconds(self.pause()), seconds(slot));
         let free = 2.0 * exchange + window / 2.0 * slot_s;
         let busy = 2.0 * (exchange - difs) / free;
         let contenders = if cw_min >= 31 { CONTENDERS[0] } else { CONTENDERS[1] };
@@ -122,8 +145,23 @@ impl Radio {
     pub fn load(&self, traffic: Traffic, rate: Rate) -> f64 {
         let Traffic { up, down } = traffic;
         let backoff = f64::from(self.phy.cw_min) / 2.0 * seconds(self.phy.slot);
-        down.per_second * (self.exchange_s(down.bytes, rate) + backoff)
-            + up.per_second * self.exchange_s(up.bytes, rate)
+        down.per_second * self.shared_s(down, rate, backoff) + up.per_second * self.shared_s(up, rate, 0.0)
+    }
+
+    /// Seconds for each packet of a stream, with those that a newer radio puts into the same frame: as many as come within the longest
+    /// frame's time, and fit into it and into a window of 64.
+    fn shared_s(&self, stream: Stream, rate: Rate, backoff: f64) -> f64 {
+        let alone = self.exchange_s(stream.bytes, rate) + backoff;
+        let Some(ht) = &self.ht else { return alone };
+        let subframe = subframe_bytes(stream.bytes + self.overhead_bytes);
+        let fit = ht.psdu_bytes_within(PPDU_TIME_MAX, ht.mode) / subframe;
+        let come = stream.per_second * seconds(PPDU_TIME_MAX);
+        let together = come.clamp(1.0, f64::from(fit.clamp(1, 64)));
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 64")]
+        let frame = ht.psdu_time(together as u32 * subframe, ht.mode);
+        let answer = ht.block_ack_time(64, ht.response_rate(ht.mode));
+        let whole = seconds(frame + self.phy.sifs + answer + self.pause()) + backoff;
+        alone.min(whole / together.floor())
     }
 
     /// The mean opinion score of the worse direction of every call, when the access point has this load with calls of this
@@ -163,7 +201,18 @@ impl Radio {
         shape.packets_per_second() * self.cycle_s(shape.packet_bytes, rate)
     }
 
+    /// DIFS, or AIFS.
+    const fn pause(&self) -> Nanos {
+        match &self.ht {
+            Some(ht) => ht.aifs(Access::standard(AccessCategory::BestEffort).aifsn),
+            None => self.phy.difs(),
+        }
+    }
+
     fn data(&self, bytes: u32, rate: Rate) -> Nanos {
+        if let Some(ht) = &self.ht {
+            return ht.psdu_time(bytes + self.overhead_bytes, ht.mode);
+        }
         let protection = match self.phy.protection {
             Protection::CtsToSelf(cts) if rate.is_ofdm() => {
                 self.phy.frame_time(CTS_BYTES, cts) + self.phy.sifs
@@ -246,6 +295,24 @@ mod tests {
         let radio = Radio::new(Phy::g());
         let nearest = [144_400, 54_000, 13_000, 6_500, 500].map(|kbps| radio.nearest_rate(kbps).kbps());
         assert_eq!(nearest, [54_000, 54_000, 12_000, 6_000, 1_000]);
+    }
+
+    /// Reckoned by hand: 238 bytes at 65 Mb/s take 36 + 4 · 8, SIFS 16, ACK 28, AIFS 43; a download's 28 packets of 1,538 share 5,360, a
+    /// block ACK of 32, and 7.5 slots.
+    #[test]
+    fn a_newer_radio_has_its_own_times_and_shares_frames_among_packets_of_a_download() {
+        let mode = Mode::new(crate::Format::Ht, crate::Width::Mhz20, crate::Guard::Ns800, 1, 7).unwrap();
+        let radio = Radio::of_ht(Ht::new(mode, crate::Band::Ghz5));
+        let rate = radio.phy.data_rate;
+        assert!((radio.exchange_s(200, rate) - 155e-6).abs() < 1e-12);
+        let download =
+            |per_second| Traffic { down: Stream { per_second, bytes: 1_500 }, ..Traffic::default() };
+        // As many as fit leave nothing: 28 in 5,360 + 16 + 32 + 43 + 67.5 µs.
+        assert!((radio.load(download(28.0 * 1e6 / 5_518.5), rate) - 1.0).abs() < 2e-3);
+        // One packet each second is a frame by itself: 228 + 16 + 28 + 43 + 67.5.
+        assert!((radio.load(download(1.0), rate) - 382.5e-6).abs() < 1e-9);
+        let nearest = [100_000, 65_000, 64_999, 100].map(|kbps| Radio::nearest_mode(mode, kbps).mcs());
+        assert_eq!(nearest, [7, 7, 6, 0]);
     }
 
     proptest! {

@@ -161,7 +161,7 @@ const SETTINGS: &str = r#"A settings file:
   radsec_authority = "radios.pem"   # whoever has a certificate of this authority may ask: make one for this alone
 
   [radio]                           # to say how many calls fit (docs/design/0018-meter.md); left out: nobody says
-  standard = "g"                    # or a, b, g-beside-b
+  standard = "g"                    # or a, b, g-beside-b; n, ac, ax with width_mhz = 20 and streams = 1 or what there is
   rate_mbps = 24                    # of the stations that are far away
   measure = true                    # whether the kernel is asked for each guest's rate; others count with rate_mbps
   [retention]                       # what is kept of guests (docs/retention.md)

@@ -2,7 +2,9 @@
 
 use super::Loop;
 use super::stations::Stations;
-use guestright_airtime::{CallMeter, CallShape, Phy, Rate, Room, Standard};
+use guestright_airtime::{
+    Band, CallMeter, CallShape, Format, Guard, Ht, Mode, Phy, Rate, Room, Standard, Width,
+};
 use guestright_error::RunError;
 use guestright_firewall::{MacAddress, Reading};
 use guestright_identity::KeyId;
@@ -17,14 +19,21 @@ use serde_json::{Value, json};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Radio {
-    /// `a`, `b`, `g`, or `g-beside-b` where stations of 802.11b are near.
+    /// `a`, `b`, `g`, or `g-beside-b` where stations of 802.11b are near; `n`, `ac` or `ax`.
     standard: String,
-    /// The rate of the stations that are far away, in Mb/s. A newer radio's goes for the next slower one of the standard.
+    /// The rate of the stations that are far away, in Mb/s. One that the standard does not have goes for the next slower one.
     rate_mbps: f64,
+    /// Of `n`, `ac` and `ax`: the channel's width, in MHz.
+    #[serde(default = "narrow")]
+    width_mhz: u32,
+    /// Of `n`, `ac` and `ax`: the spatial streams of those stations.
+    #[serde(default = "single")]
+    streams: u8,
     /// Whether calls go through a WireGuard tunnel, which makes their packets longer.
     #[serde(default = "yes")]
     tunnel: bool,
-    /// Whether the kernel is asked for the rate of each guest's station. What it does not know counts with the rate above.
+    /// Of `a`, `b` and `g`: whether the kernel is asked for the rate of each guest's station. What it does not know counts with
+    /// the rate above.
     #[serde(default = "yes")]
     measure: bool,
 }
@@ -33,12 +42,56 @@ fn yes() -> bool {
     true
 }
 
+fn narrow() -> u32 {
+    20
+}
+
+fn single() -> u8 {
+    1
+}
+
 impl Radio {
     /// What the meter reckons with.
     ///
     /// # Errors
-    /// There is no such standard or rate.
+    /// There is no such standard, rate, width or number of streams.
     pub fn check(&self) -> Result<(guestright_airtime::Radio, CallShape), RunError> {
+        if !(1.0..=10_000.0).contains(&self.rate_mbps) {
+            let error = format!("[radio] rate_mbps is {}; it must be 1 to 10000", self.rate_mbps);
+            return Err(RunError::config(error));
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
+        let kbps = (self.rate_mbps * 1e3 + 0.5) as u32;
+        let shape = if self.tunnel { CallShape::G711.in_wireguard() } else { CallShape::G711 };
+        let format = match self.standard.as_str() {
+            "n" => Format::Ht,
+            "ac" => Format::Vht,
+            "ax" => Format::He,
+            _ => return Ok((self.legacy(kbps)?, shape)),
+        };
+        Ok((self.modern(format, kbps)?, shape))
+    }
+
+    fn modern(&self, format: Format, kbps: u32) -> Result<guestright_airtime::Radio, RunError> {
+        let width = match self.width_mhz {
+            20 => Some(Width::Mhz20),
+            40 => Some(Width::Mhz40),
+            80 => Some(Width::Mhz80),
+            160 => Some(Width::Mhz160),
+            _ => None,
+        };
+        let slowest = width.and_then(|width| Mode::new(format, width, Guard::Ns800, self.streams, 0));
+        let slowest = slowest.ok_or_else(|| {
+            let Self { standard, width_mhz, streams, .. } = self;
+            let error = format!("[radio] 802.11{standard} has no {width_mhz} MHz with {streams} streams");
+            let hint = "write a width_mhz of 20 or 40, with ac and ax also 80 or 160, and streams from 1 to 4, with ac and ax to 8";
+            RunError::config(error).with_hint(hint)
+        })?;
+        let mode = guestright_airtime::Radio::nearest_mode(slowest, kbps);
+        Ok(guestright_airtime::Radio::of_ht(Ht::new(mode, Band::Ghz5)))
+    }
+
+    fn legacy(&self, kbps: u32) -> Result<guestright_airtime::Radio, RunError> {
         let phy = match self.standard.as_str() {
             "a" => Phy::a(),
             "b" => Phy::b(),
@@ -46,19 +99,12 @@ impl Radio {
             "g-beside-b" => Phy::g_beside_b(),
             got => {
                 let error = format!("[radio] standard is {got:?}");
-                return Err(RunError::config(error).with_hint("write a, b, g or g-beside-b"));
+                return Err(RunError::config(error).with_hint("write a, b, g, g-beside-b, n, ac or ax"));
             }
         };
-        if !(1.0..=10_000.0).contains(&self.rate_mbps) {
-            let error = format!("[radio] rate_mbps is {}; it must be 1 to 10000", self.rate_mbps);
-            return Err(RunError::config(error));
-        }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
-        let kbps = (self.rate_mbps * 1e3 + 0.5) as u32;
         let radio = guestright_airtime::Radio::new(phy);
         let data_rate = radio.nearest_rate(kbps);
-        let shape = if self.tunnel { CallShape::G711.in_wireguard() } else { CallShape::G711 };
-        Ok((guestright_airtime::Radio::new(Phy { data_rate, ..phy }), shape))
+        Ok(guestright_airtime::Radio::new(Phy { data_rate, ..phy }))
     }
 }
 
@@ -100,7 +146,10 @@ impl Meter {
 
     /// Where the rates come from, in a sentence.
     fn rates(&self) -> String {
-        let stated = format!("{}, as stated", self.radio.phy.data_rate);
+        let stated = match &self.radio.ht {
+            Some(ht) => format!("{} Mb/s, as stated", f64::from(ht.mode.kbps()) / 1e3),
+            None => format!("{}, as stated", self.radio.phy.data_rate),
+        };
         match &self.stations {
             _ if !self.measures => format!("everybody counts with {stated}"),
             Err(reason) => format!("everybody counts with {stated}: {reason}"),
@@ -135,7 +184,8 @@ impl Meter {
 impl Calls {
     /// The radio was checked with the other settings; of one that cannot be nothing is reckoned.
     pub(super) fn new(radio: Option<&Radio>) -> Self {
-        let made = radio.and_then(|stated| stated.check().ok().map(|made| (made, stated.measure)));
+        let measures = |made: &guestright_airtime::Radio| made.ht.is_none();
+        let made = radio.and_then(|stated| stated.check().ok().map(|made| (made, stated.measure && measures(&made.0))));
         let meter = made.map(|((radio, shape), measures)| Meter {
             calls: CallMeter::new(radio, shape),
             radio,
@@ -214,13 +264,16 @@ mod tests {
     use super::*;
 
     fn radio(standard: &str, rate_mbps: f64) -> Radio {
-        Radio { standard: standard.to_owned(), rate_mbps, tunnel: true, measure: true }
+        Radio { standard: standard.to_owned(), rate_mbps, width_mhz: 20, streams: 1, tunnel: true, measure: true }
     }
 
     #[test]
     fn a_radio_that_cannot_be_is_refused_with_what_it_is() {
         for (wrong, sentence) in [
-            (radio("n", 54.0), "[radio] standard is \"n\""),
+            (radio("be", 54.0), "[radio] standard is \"be\""),
+            (Radio { width_mhz: 80, ..radio("n", 54.0) }, "[radio] 802.11n has no 80 MHz with 1 streams"),
+            (Radio { streams: 0, ..radio("ax", 54.0) }, "[radio] 802.11ax has no 20 MHz with 0 streams"),
+            (Radio { width_mhz: 30, ..radio("ac", 54.0) }, "[radio] 802.11ac has no 30 MHz with 1 streams"),
             (radio("g", 0.0), "[radio] rate_mbps is 0; it must be 1 to 10000"),
             (radio("g", f64::NAN), "[radio] rate_mbps is NaN; it must be 1 to 10000"),
         ] {
@@ -233,6 +286,15 @@ mod tests {
         let rate = |standard, mbps| radio(standard, mbps).check().unwrap().0.phy.data_rate;
         let rates = [rate("g", 144.4), rate("b", 54.0), rate("a", 13.5)];
         assert_eq!(rates, [Rate::Ofdm54, Rate::Cck11, Rate::Ofdm12]);
+    }
+
+    #[test]
+    fn a_newer_radio_has_the_mode_next_below_the_rate() {
+        let mcs = |radio: Radio| radio.check().unwrap().0.ht.unwrap().mode.mcs();
+        let wide = Radio { width_mhz: 80, streams: 2, ..radio("ac", 400.0) };
+        let all = [mcs(radio("n", 65.0)), mcs(radio("n", 64.0)), mcs(wide), mcs(radio("ax", 1.0))];
+        // 80 MHz, two streams: MCS 4 has 351 Mb/s, MCS 5 468.
+        assert_eq!(all, [7, 6, 4, 0]);
     }
 
     #[test]

@@ -185,7 +185,8 @@ impl Calls {
     /// The radio was checked with the other settings; of one that cannot be nothing is reckoned.
     pub(super) fn new(radio: Option<&Radio>) -> Self {
         let measures = |made: &guestright_airtime::Radio| made.ht.is_none();
-        let made = radio.and_then(|stated| stated.check().ok().map(|made| (made, stated.measure && measures(&made.0))));
+        let made = radio
+            .and_then(|stated| stated.check().ok().map(|made| (made, stated.measure && measures(&made.0))));
         let meter = made.map(|((radio, shape), measures)| Meter {
             calls: CallMeter::new(radio, shape),
             radio,
@@ -264,7 +265,14 @@ mod tests {
     use super::*;
 
     fn radio(standard: &str, rate_mbps: f64) -> Radio {
-        Radio { standard: standard.to_owned(), rate_mbps, width_mhz: 20, streams: 1, tunnel: true, measure: true }
+        Radio {
+            standard: standard.to_owned(),
+            rate_mbps,
+            width_mhz: 20,
+            streams: 1,
+            tunnel: true,
+            measure: true,
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod overview;
 pub mod phones;
 pub mod radsec;
 mod reloading;
+mod rest;
 pub mod retention;
 mod settings;
 pub mod splash;
@@ -45,6 +46,7 @@ use link::{FromLink, Link};
 use phones::{Phones, Waiting};
 use rand::rngs::StdRng;
 use reloading::Reloading;
+use rest::Asker;
 use retention::Retention;
 use serde_json::{Value, json};
 pub use settings::Settings;
@@ -103,6 +105,8 @@ struct Loop {
     read_again: bool,
     /// When the firewall's counters are read again.
     next_reading: Instant,
+    /// Who waits for a reading.
+    askers: Vec<Asker>,
     pace: Duration,
     drops: BTreeMap<String, u64>,
     allowance: Option<Bytes>,
@@ -329,6 +333,7 @@ impl Loop {
             reading: false,
             read_again: false,
             next_reading: Instant::now(),
+            askers: Vec::new(),
             pace: settings.pace(),
             drops: BTreeMap::new(),
             allowance: settings.tunnels.is_some().then_some(Bytes(0)),
@@ -363,7 +368,8 @@ impl Loop {
             let due =
                 [self.machine.poll_timeout(), self.own.due(now), self.guests.trials.poll_timeout(), phones];
             let due = due.into_iter().flatten().min();
-            let due = due.map_or(self.pace, |due| self.clock.until(due).min(self.pace));
+            let pace = rest::pace(self);
+            let due = due.map_or(pace, |due| self.clock.until(due).min(pace));
             let mut stop = false;
             tokio::select! {
                 input = inputs.link.recv(), if !self.orders.are_many() => self.handle_link(input),
@@ -376,7 +382,7 @@ impl Loop {
                 }
                 Some(question) = inputs.page.recv() => splash::handle_page(self, question),
                 datagram = Waiting::next(&mut inputs.radius) => self.handle_radius(&datagram, &mut inputs.radius),
-                reply = metrics::next(&mut inputs.scrapes) => metrics::answer(self, reply),
+                reply = metrics::next(&mut inputs.scrapes) => rest::handle_asker(self, Asker::Figures(reply)),
                 () = inputs.requests.reload.requested() => self.begin_reload(&mut inputs.requests.reload, None),
                 () = inputs.requests.probes.answer() => {}
                 () = tokio::time::sleep_until(self.next_reading) => self.read(),
@@ -410,6 +416,8 @@ impl Loop {
             }
             self.link.set_in_use(self.machine.paths_in_use());
             self.drain();
+            // Somebody may have come.
+            self.next_reading = self.next_reading.min(Instant::now() + rest::pace(self));
             if self.condition.is_lost {
                 return;
             }
@@ -435,6 +443,8 @@ impl Loop {
             export::answer(&self.store, after.trim(), reply);
         } else if retention::is_question(question) {
             retention::answer(self, question, reply);
+        } else if question == "status" {
+            rest::handle_asker(self, Asker::Status(reply));
         } else {
             let _ = reply.send(self.answer(question));
         }
@@ -502,6 +512,7 @@ impl Loop {
                     self.read();
                 }
                 self.handle_tunnels(&reading.tunnels);
+                rest::answer(self);
             }
             Done::Opened(address) if self.guests.trials.contains(address) => {
                 self.guests.trials.handle_opened(address);
@@ -524,6 +535,7 @@ impl Loop {
                     tracing::error!(%error, "the firewall refused an order");
                     self.refused = Some(error);
                 }
+                rest::answer(self);
             }
             Done::Compared(condition) => {
                 if condition.trouble.is_some() && condition.trouble != self.condition.trouble {
@@ -604,7 +616,7 @@ impl Loop {
 
     /// Asks the firewall for its counters, unless it is still busy with the last time: then as soon as it is done.
     fn read(&mut self) {
-        self.next_reading = Instant::now() + self.pace;
+        self.next_reading = Instant::now() + rest::pace(self);
         if self.reading {
             self.read_again = true;
         } else {

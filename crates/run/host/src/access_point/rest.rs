@@ -1,0 +1,65 @@
+//! When nobody is there, counters are read seldom, and anew for whoever asks.
+
+use super::{Loop, metrics};
+use crate::QUESTIONS_MAX;
+use serde_json::Value;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Without anybody there is nothing to count but what is dropped. The clock is looked at as often, too.
+const REST: Duration = Duration::from_secs(5);
+/// A visitor with nothing but a tunnel is seen by its counters alone, and the meter of calls is told that there are none.
+const REST_WATCHING: Duration = Duration::from_secs(1);
+
+/// Who asks what the counters are part of.
+#[derive(Debug)]
+pub(super) enum Asker {
+    Status(oneshot::Sender<Value>),
+    Figures(metrics::Asked),
+}
+
+/// Whether nobody is served, or is about to be.
+fn is_at_rest(this: &Loop) -> bool {
+    !this.stopping
+        && this.passing.is_empty()
+        && this.guests.trials.is_empty()
+        && this.machine.status().is_empty()
+}
+
+/// How often the counters are read at least.
+pub(super) fn pace(this: &Loop) -> Duration {
+    if !is_at_rest(this) {
+        this.pace
+    } else if this.allowance.is_some() || this.settings.radio.is_some() {
+        REST_WATCHING
+    } else {
+        REST
+    }
+}
+
+/// Answers, at rest after the counters have been read.
+pub(super) fn handle_asker(this: &mut Loop, asker: Asker) {
+    if !is_at_rest(this) || this.askers.len() >= QUESTIONS_MAX {
+        return answer_one(this, asker);
+    }
+    this.askers.push(asker);
+    this.read();
+    if !this.reading {
+        answer(this); // The firewall's thread has ended.
+    }
+}
+
+/// The counters were read, or cannot be.
+pub(super) fn answer(this: &mut Loop) {
+    for asker in std::mem::take(&mut this.askers) {
+        answer_one(this, asker);
+    }
+}
+
+fn answer_one(this: &mut Loop, asker: Asker) {
+    match asker {
+        // The asker may have gone.
+        Asker::Status(reply) => drop(reply.send(this.answer("status"))),
+        Asker::Figures(reply) => metrics::answer(this, reply),
+    }
+}

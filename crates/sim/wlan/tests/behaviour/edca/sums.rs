@@ -6,7 +6,7 @@ use guestright_wlan::bianchi::Saturation;
 use guestright_wlan::edca::{Aggregation, Config};
 use guestright_wlan::{Access, AccessCategory, Band, Format, Guard, Ht, Mode, Width};
 
-const NO_LIMIT: Nanos = Nanos(0);
+pub(super) const NO_LIMIT: Nanos = Nanos(0);
 
 fn config(mode: Mode, aggregation: Aggregation, txop_limit: Nanos) -> Config {
     let mut config = Config { aggregation, ..Config::new(Ht::new(mode, Band::Ghz5), 1) };
@@ -20,15 +20,15 @@ fn mode(format: Format, width: Width, guard: Guard, streams: u8, mcs: u8) -> Mod
     Mode::new(format, width, guard, streams, mcs).expect("the standard has it")
 }
 
-fn n() -> Mode {
+pub(super) fn n() -> Mode {
     mode(Format::Ht, Width::Mhz20, Guard::Ns800, 1, 7)
 }
 
-fn ac() -> Mode {
+pub(super) fn ac() -> Mode {
     mode(Format::Vht, Width::Mhz80, Guard::Ns400, 2, 9)
 }
 
-fn ax() -> Mode {
+pub(super) fn ax() -> Mode {
     mode(Format::He, Width::Mhz80, Guard::Ns800, 2, 11)
 }
 

@@ -105,9 +105,9 @@ fn behind_rts(retry_limit_short: u8) -> [f64; 3] {
         let (config, flows) = cell(voice(), mac, 30);
         let mut air = Saturated::new(&config, &flows, 1_500, seed);
         air.run(Nanos::from_seconds(1));
-        (air.delays, air.delivered, air.dropped) = (vec![], 0, 0);
+        (air.delays, air.delivered, air.dropped) = (Some(vec![]), 0, 0);
         air.run(Nanos::from_seconds(40));
-        let mut delays: Vec<u64> = air.delays.iter().map(|delay| delay.0 / 1_000).collect();
+        let mut delays: Vec<u64> = air.delays.iter().flatten().map(|delay| delay.0 / 1_000).collect();
         delays.sort_unstable();
         let mean = delays.iter().sum::<u64>() as f64 / delays.len() as f64;
         let late = delays[delays.len() * 95 / 100] as f64;

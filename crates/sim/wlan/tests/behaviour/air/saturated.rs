@@ -14,8 +14,8 @@ pub(crate) struct Saturated {
     to: Vec<StationId>,
     pub(crate) delivered: u64,
     pub(crate) dropped: u64,
-    /// From the queue to the receiver, in the order of delivery.
-    pub(crate) delays: Vec<Nanos>,
+    /// From the queue to the receiver, in the order of delivery, where they are wanted.
+    pub(crate) delays: Option<Vec<Nanos>>,
 }
 
 impl Saturated {
@@ -25,7 +25,7 @@ impl Saturated {
         let to = vec![StationId::EVERYBODY; config.stations.len()];
         let key = Pool::new().insert(());
         let mut cell =
-            Self { radio, queue: Queue::new(), key, bytes, to, delivered: 0, dropped: 0, delays: vec![] };
+            Self { radio, queue: Queue::new(), key, bytes, to, delivered: 0, dropped: 0, delays: None };
         cell.radio.start(&mut cell.queue);
         for &(from, to) in flows {
             cell.to[usize::from(from)] = StationId(to);
@@ -47,7 +47,7 @@ impl Saturated {
         while let Some(output) = self.radio.poll_output() {
             match output {
                 Output::Delivered { from, queued_at, .. } => {
-                    self.delays.push(now.since(queued_at));
+                    self.delays.iter_mut().for_each(|delays| delays.push(now.since(queued_at)));
                     self.delivered += 1;
                     self.send(from);
                 }

@@ -52,7 +52,7 @@ impl Air {
     /// The chance that an MPDU of `bytes` in `mode` is received, at a ratio of signal to noise and interference in dB.
     ///
     /// One tenth of PSDUs of 4,096 bytes is lost at the minimum sensitivity (19.3.19.2, 21.3.18.1; 802.11ax-2021, 27.3.20.2), which
-    /// allows for a noise figure of 10 dB and an implementation loss of 5 dB; that gives the ratio ([`snr_of`]) and the share of
+    /// allows for a noise figure of 10 dB and an implementation loss of 5 dB; that gives the ratio and the share of
     /// wrong bits there. That share changes tenfold with each decibel: the slope is ours, about that of the code's curves.
     #[must_use]
     pub fn mpdu_chance(mode: Mode, bytes: u32, snr_db: f64) -> f64 {

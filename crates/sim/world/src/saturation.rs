@@ -325,16 +325,16 @@ mod tests {
     /// collisions take: each carries the same, less than the slow one alone could.
     ///
     /// Source: M. Heusse, F. Rousseau, G. Berger-Sabbatel and A. Duda, Performance anomaly of 802.11b, INFOCOM 2003,
-    /// section III: equations (5) to (9).
+    /// section III. Written down anew, with the mean backoff of CWmin 31; the constants of its print may differ.
     fn heusse_kbps(fast: u32) -> (f64, f64) {
         let data = |mbps: f64| 192.0 + 1_536.0 * 8.0 / mbps;
         let (t_fast, t_slow) =
             (50.0 + data(11.0) + 10.0 + 192.0 + 112.0 / 2.0, 50.0 + data(1.0) + 10.0 + 192.0 + 112.0);
         let n = f64::from(fast + 1);
-        // (2): collisions, as the paper takes them; (3): the contention of n stations, slots of 20 µs, CWmin 31.
+        // Collisions, as the paper takes them, and the contention of n stations, slots of 20 µs.
         let collisions = 1.0 - (1.0 - 1.0 / 32.0_f64).powf(n - 1.0);
         let contention = 20.0 * (1.0 + collisions) / (2.0 * n) * 31.0;
-        // (6): a collision of two is as long as the longer of their packets.
+        // A collision of two is as long as the longer of their packets.
         let jam = 2.0 / n * t_slow + (1.0 - 2.0 / n) * t_fast;
         let cycle = t_slow + f64::from(fast) * t_fast + n * contention + collisions * jam * n;
         let alone = 1_500.0 * 8.0 / (t_fast + 310.0) * 1e3;
@@ -355,10 +355,10 @@ mod tests {
             let (each, alone) = heusse_kbps(fast);
             let names = ["least_kbps", "most_kbps", "slowest_kbps"];
             let [least, most, slowest] = names.map(|name| metric(&outcome, name));
-            // All stations carry alike, and near what the paper's equations say; a fast one alone would carry far more.
+            // All stations carry alike, and near what the equations say; a fast one alone would carry far more.
             assert!(most / least < 1.25, "{fast}: {least} to {most} kb/s");
             for got in [least, most, slowest] {
-                assert!((got / each - 1.0).abs() < 0.15, "{fast}: {got}, the paper says {each} kb/s");
+                assert!((got / each - 1.0).abs() < 0.15, "{fast}: {got}, by the equations {each} kb/s");
                 assert!(f64::from(fast + 1) * got < 0.75 * alone, "{fast}: {got} of {alone} kb/s");
             }
             assert_eq!(outcome.metrics["bianchi_frames_per_s"], None);

@@ -343,12 +343,10 @@ fn print_status(status: &serde_json::Value, out: &mut Output) -> Outcome {
     print_splash(&status["splash"], out)?;
     print_phones(&status["phones"], out)?;
     print_retention(&status["retention"], out)?;
-    if let Some(says) = status["calls"]["says"].as_str() {
-        writeln!(
-            out,
-            "calls     {says}\nradio     {}",
-            status["calls"]["rates"].as_str().unwrap_or_default()
-        )?;
+    for (name, at) in [("calls", "/calls/says"), ("radio", "/calls/rates"), ("trouble", "/trouble")] {
+        if let Some(says) = status.pointer(at).and_then(serde_json::Value::as_str) {
+            writeln!(out, "{name:<9} {says}")?;
+        }
     }
     for (kind, count) in status["refused"].as_object().into_iter().flatten() {
         writeln!(out, "refused   {count} × {kind}")?;
@@ -359,9 +357,6 @@ fn print_status(status: &serde_json::Value, out: &mut Output) -> Outcome {
     }
     for (what, count) in status["mended"].as_object().into_iter().flatten() {
         writeln!(out, "mended    {count} × {what}, which something else had changed")?;
-    }
-    if let Some(trouble) = status["trouble"].as_str() {
-        writeln!(out, "trouble   {trouble}")?;
     }
     let dropped = status["dropped"].as_object().into_iter().flatten();
     for (kind, count) in dropped.filter(|(_, count)| **count != 0) {

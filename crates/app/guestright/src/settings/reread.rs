@@ -201,7 +201,7 @@ mod tests {
             (shaped(2_000_000), shaped(1_000_000),            ["shaping.down_bits_per_second", ""]),
             (ap(""),           shaped(1_000_000),             ["", "shaping.down_bits_per_second shaping.up_bits_per_second"]),
             (ap(""),           ap("[tunnels]\nenabled = false\n"), ["", "tunnels.enabled"]),
-            (ap(""),           ap("[radio]\nstandard = \"b\"\nrate_mbps = 11\n"), ["radio.measure radio.rate_mbps radio.standard radio.tunnel", ""]),
+            (ap(""),           ap("[radio]\nstandard = \"b\"\nrate_mbps = 11\n"), ["radio.measure radio.rate_mbps radio.standard radio.streams radio.tunnel radio.width_mhz", ""]),
             (ap("[phones]\n"), ap("[phones]\nreply_message = false\n"), ["phones.reply_message", ""]),
             (ap("[phones]\n"), ap("[phones]\nradius = \"127.0.0.1:1\"\n"), ["", "phones.radius"]),
             (ap(""),           ap("[phones]\n"), ["", "phones.disconnect phones.radius phones.reply_message"]),

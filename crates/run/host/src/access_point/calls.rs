@@ -360,7 +360,9 @@ mod tests {
     #[test]
     fn a_household_that_wants_its_own_word_to_count_has_it() {
         let stated = Radio { measure: false, ..radio("b", 11.0) };
-        assert!(!Calls::new(Some(&stated)).measures() && Calls::new(Some(&radio("b", 11.0))).measures());
+        let asks = |stated: &Radio| Calls::new(Some(stated)).wants_rates(Time(0));
+        assert!(asks(&radio("b", 11.0)) && !asks(&stated));
+        assert!(!asks(&radio("n", 65.0)), "nobody's mode is known by the rate alone");
         assert_eq!(
             counted(Ok(Stations::new()), &stated).status()["rates"],
             "everybody counts with 11 Mb/s, as stated"

@@ -385,7 +385,7 @@ impl Loop {
                 reply = metrics::next(&mut inputs.scrapes) => rest::handle_asker(self, Asker::Figures(reply)),
                 () = inputs.requests.reload.requested() => self.begin_reload(&mut inputs.requests.reload, None),
                 () = inputs.requests.probes.answer() => {}
-                () = tokio::time::sleep_until(self.next_reading) => self.read(),
+                () = tokio::time::sleep_until(self.next_reading) => rest::handle_timeout(self),
                 () = tokio::time::sleep(due) => {}
                 () = inputs.requests.stop.requested() => stop = true,
                 () = &mut farewell => return,
@@ -495,8 +495,7 @@ impl Loop {
                 self.refused = None;
                 self.drops = reading.drops;
                 self.allowance = self.allowance.map(|_| reading.allowance);
-                reading.stations.into_iter().for_each(|stations| self.calls.handle_stations(stations));
-                self.calls.handle_counted(&reading.passing, now);
+                self.calls.handle_reading(&reading.passing, reading.stations, now);
                 for (address, passing) in reading.passing {
                     self.counts.note_traffic(&address, passing.used);
                     let counted = guard::both_ways(passing.used);
@@ -512,7 +511,9 @@ impl Loop {
                     self.read();
                 }
                 self.handle_tunnels(&reading.tunnels);
-                rest::answer(self);
+                if !self.reading {
+                    rest::answer(self);
+                }
             }
             Done::Opened(address) if self.guests.trials.contains(address) => {
                 self.guests.trials.handle_opened(address);
@@ -523,6 +524,8 @@ impl Loop {
             }
             Done::Reconfigured(result) => self.end_reload(reload, result),
             Done::Closed(address, traffic) => {
+                // It may have been opened after its session was over.
+                self.passing.remove(&address);
                 self.counts.note_closed(&address, traffic);
                 let counted = guard::both_ways(traffic);
                 if !splash::trial_closed(self, address, counted) {

@@ -6,7 +6,7 @@ use guestright_airtime::{
     Band, CallMeter, CallShape, Format, Guard, Ht, Mode, Phy, Rate, Room, Standard, Width,
 };
 use guestright_error::RunError;
-use guestright_firewall::{MacAddress, Reading};
+use guestright_firewall::{MacAddress, Reading, Station};
 use guestright_identity::KeyId;
 use guestright_overview::{CALLERS_MAX, CallRoom, Count, Key};
 use guestright_roaming::access_point::Address;
@@ -126,18 +126,31 @@ struct Meter {
     /// Guests at the last count, and those of them whose rate the kernel says.
     guests: usize,
     measured: Vec<Rate>,
+    /// Whether one of them is at a radio in a band that the stated standard does not have.
+    is_elsewhere: bool,
 }
 
 impl Meter {
+    fn station_of(&self, address: &Address) -> Option<&Station> {
+        self.stations.as_ref().ok()?.get(&MacAddress::new(address.mac).ok()?)
+    }
+
     /// The rate that the kernel says, as the next slower one of the standard.
     fn rate_of(&self, address: &Address) -> Option<Rate> {
-        let station = self.stations.as_ref().ok()?.get(&MacAddress::new(address.mac).ok()?)?;
-        station.rate_kbps.map(|kbps| self.radio.nearest_rate(kbps))
+        self.station_of(address)?.rate_kbps.map(|kbps| self.radio.nearest_rate(kbps))
+    }
+
+    /// 802.11a is above 4.9 GHz, b and g are at 2.4 GHz (IEEE 802.11-2020, annex E).
+    fn is_elsewhere(&self, address: &Address) -> bool {
+        let is_a = self.radio.phy.standard == Standard::A;
+        let frequency = self.station_of(address).and_then(|station| station.frequency_mhz);
+        frequency.is_some_and(|mhz| (mhz > 4_900) != is_a)
     }
 
     fn handle_counted(&mut self, passing: &[(Address, Reading)], now: Time) {
         let rates: Vec<_> = passing.iter().map(|(address, _)| self.rate_of(address)).collect();
         (self.guests, self.measured) = (rates.len(), rates.iter().flatten().copied().collect());
+        self.is_elsewhere = passing.iter().any(|(address, _)| self.is_elsewhere(address));
         let stated = self.radio.phy.data_rate;
         let each = passing.iter().zip(rates);
         let each = each.map(|((address, it), rate)| (*address, it.counted, rate.unwrap_or(stated)));
@@ -156,28 +169,17 @@ impl Meter {
             Ok(stations) if stations.is_empty() => {
                 format!("everybody counts with {stated}: no station is at a radio of this computer")
             }
-            Ok(stations) => {
+            Ok(_) => {
                 let slowest = self.measured.iter().min_by_key(|rate| rate.kbps());
                 let slowest = slowest.map(|rate| format!(", the slowest {rate}")).unwrap_or_default();
-                let other = if self.is_elsewhere(stations) {
-                    "; the radio is in another band than [radio] says"
-                } else {
-                    ""
-                };
+                let other =
+                    if self.is_elsewhere { "; the radio is in another band than [radio] says" } else { "" };
                 let (guests, measured) = (self.guests, self.measured.len());
                 format!(
                     "of {guests} guests the radio says the rates of {measured}{slowest}; others count with {stated}{other}"
                 )
             }
         }
-    }
-
-    /// Whether a radio of the kernel is in a band that the stated standard does not have: 802.11a is above 4.9 GHz, b and g
-    /// are at 2.4 GHz (IEEE 802.11-2020, annex E).
-    fn is_elsewhere(&self, stations: &Stations) -> bool {
-        let is_a = self.radio.phy.standard == Standard::A;
-        let bands = stations.values().filter_map(|station| station.frequency_mhz);
-        bands.into_iter().any(|mhz| (mhz > 4_900) != is_a)
     }
 }
 
@@ -194,6 +196,7 @@ impl Calls {
             stations: Ok(Stations::new()),
             guests: 0,
             measured: Vec::new(),
+            is_elsewhere: false,
         });
         Self { meter, now: Time::default() }
     }
@@ -203,18 +206,20 @@ impl Calls {
         self.meter.as_ref().is_some_and(|meter| meter.measures && meter.calls.is_due(now))
     }
 
-    /// The kernel has said how fast its stations are, or why it does not.
-    pub(super) fn handle_stations(&mut self, stations: Result<Stations, String>) {
-        if let Some(meter) = &mut self.meter {
+    /// The firewall has counted, more often than the meter looks; `stations` is what the kernel's radios have said with it. Where both
+    /// are wanted, counts without stations wait for the next reading.
+    pub(super) fn handle_reading(
+        &mut self,
+        passing: &[(Address, Reading)],
+        stations: Option<Result<Stations, String>>,
+        now: Time,
+    ) {
+        let Some(meter) = self.meter.as_mut().filter(|meter| meter.calls.is_due(now)) else { return };
+        if meter.measures {
+            let Some(stations) = stations else { return };
             meter.stations = stations;
         }
-    }
-
-    /// The firewall has counted; more often than the meter looks.
-    pub(super) fn handle_counted(&mut self, passing: &[(Address, Reading)], now: Time) {
-        if let Some(meter) = self.meter.as_mut().filter(|meter| meter.calls.is_due(now)) {
-            meter.handle_counted(passing, now);
-        }
+        meter.handle_counted(passing, now);
     }
 
     pub(super) fn handle_timeout(&mut self, now: Time) {
@@ -308,7 +313,7 @@ mod tests {
     #[test]
     fn without_a_radio_nothing_is_reckoned() {
         let mut calls = Calls::new(None);
-        calls.handle_counted(&[], Time(0));
+        calls.handle_reading(&[], None, Time(0));
         assert_eq!((calls.room(), calls.status()), (None, Value::Null));
     }
 
@@ -321,10 +326,10 @@ mod tests {
         for second in 0..4 {
             let now = Time(0) + guestright_units::Micros::from_seconds(second);
             let count = guestright_airtime::Count { packets: 50 * second, bytes: 10_000 * second };
-            calls.handle_stations(stations.clone());
             let counted = guestright_airtime::Counted { up: count, down: count };
             let call = Reading { counted, ..Reading::default() };
-            calls.handle_counted(&[(guest(1), call), (guest(2), Reading::default())], now);
+            let passing = [(guest(1), call), (guest(2), Reading::default())];
+            calls.handle_reading(&passing, Some(stations.clone()), now);
             calls.handle_timeout(now);
         }
         calls

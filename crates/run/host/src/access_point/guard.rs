@@ -350,7 +350,6 @@ impl Grants {
             }
             Order::Read { gates: open, rates } => {
                 let mut reading = self.read(firewall)?;
-                reading.stations = rates.then(|| self.radios.stations());
                 let gate = |gate: &Gate| guestright_firewall::Gate {
                     address: gate.address.ip,
                     home: gate.address.home,
@@ -359,6 +358,8 @@ impl Grants {
                 };
                 let gates: Vec<_> = open.iter().map(gate).collect();
                 firewall.renew(&gates)?;
+                // Behind what guests wait for: a driver may take its time.
+                reading.stations = rates.then(|| self.radios.stations());
                 Ok(Some(Done::Read(Box::new(reading))))
             }
             Order::Reconfigure { lease_ms, shaping } => {

@@ -9,7 +9,8 @@ use tokio::sync::oneshot;
 /// Without anybody there is nothing to count but what is dropped. The clock is looked at as often, too.
 const REST: Duration = Duration::from_secs(5);
 /// A visitor with nothing but a tunnel is seen by its counters alone, and the meter of calls is told that there are none.
-const REST_WATCHING: Duration = Duration::from_secs(1);
+/// A little more than the second after which they look, so that they do each time.
+const REST_WATCHING: Duration = Duration::from_millis(1_100);
 
 /// Who asks what the counters are part of.
 #[derive(Debug)]
@@ -47,6 +48,14 @@ pub(super) fn handle_asker(this: &mut Loop, asker: Asker) {
     if !this.reading {
         answer(this); // The firewall's thread has ended.
     }
+}
+
+/// It is time to read the counters. Whoever asked before and still waits is not left waiting for a firewall that is stuck.
+pub(super) fn handle_timeout(this: &mut Loop) {
+    if this.reading {
+        answer(this);
+    }
+    this.read();
 }
 
 /// The counters were read, or cannot be.

@@ -120,10 +120,10 @@ impl Exchange {
         sent.map_err(|_| RunError::network("the exchange is too busy to be told of members"))
     }
 
-    /// What the household's access points say of calls; see [`Proxy::set_rooms`]. What is too much at a time is left out: they
-    /// will say it again.
-    pub fn set_rooms(&self, rooms: Vec<CallRoom>) {
-        let _ = self.orders.try_send(Order::Rooms(rooms));
+    /// What the household's access points say of calls; see [`Proxy::set_rooms`]. False if that was too much at a time: then what they said
+    /// before counts on, until they are said again.
+    pub fn set_rooms(&self, rooms: Vec<CallRoom>) -> bool {
+        self.orders.try_send(Order::Rooms(rooms)).is_ok()
     }
 
     /// Where to send `home`'s own status, so that what is known of calls joins it on the way to `reply`.

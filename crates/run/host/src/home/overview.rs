@@ -236,8 +236,8 @@ pub(super) fn handle_answer(
 }
 
 /// The exchange learns what access points have said of calls.
-fn tell_exchange(this: &Loop, now: Time) {
-    let Overviews { admission, rounds, .. } = &this.overviews;
+fn tell_exchange(this: &mut Loop, now: Time) {
+    let Overviews { admission, rounds, .. } = &mut this.overviews;
     admission.tell(this.exchange.as_ref(), rounds, this.gateway.as_ref(), now);
 }
 
@@ -266,7 +266,9 @@ pub(super) fn pass_time(this: &mut Loop) {
     this.overviews.rounds.handle_timeout(now);
     if this.overviews.admission.is_due(now) {
         tell_exchange(this, now);
-        ask_access_points(this);
+        if this.overviews.admission.admits() {
+            ask_access_points(this);
+        }
     }
     answer_waiting(this);
 }

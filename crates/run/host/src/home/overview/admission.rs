@@ -17,34 +17,44 @@ const ASK_EVERY: Micros = Micros::from_seconds(5);
 /// For so long an answer holds.
 const FRESH: Micros = Micros::from_seconds(15);
 
-/// When they are asked next.
+/// After so long the exchange is told again that nothing counts, if it was too busy to be told.
+const AGAIN: Micros = Micros::from_seconds(1);
+
+/// Whether calls are admitted by them, and when they are asked next.
 #[derive(Debug, Default)]
 pub(super) struct Admission {
+    admit: bool,
     next: Option<Time>,
 }
 
 impl Admission {
     /// `admit`: whether the household has switched it on.
     pub(super) fn new(admit: bool, now: Time) -> Self {
-        Self { next: admit.then_some(now) }
+        Self { admit, next: admit.then_some(now) }
     }
 
     /// The household has switched it on or off: from now on it counts, and nobody is refused for what was said before.
     pub(super) fn switch(&mut self, admit: bool, exchange: Option<&Exchange>, now: Time) {
-        if self.next.is_some() == admit {
+        if self.admit == admit {
             return;
         }
-        self.next = admit.then_some(now);
-        if let Some(exchange) = exchange.filter(|_| !admit) {
-            exchange.set_rooms(Vec::new());
+        *self = Self::new(admit, now);
+        if !admit {
+            self.clear(exchange, now);
         }
+    }
+
+    /// Tells the exchange that nothing counts, sooner or later.
+    fn clear(&mut self, exchange: Option<&Exchange>, now: Time) {
+        let is_told = exchange.is_none_or(|exchange| exchange.set_rooms(Vec::new()));
+        self.next = (!is_told).then_some(now + AGAIN);
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         self.next
     }
 
-    /// Whether access points are to be asked now; then the next time is later.
+    /// Whether there is something to do now; then the next time is later.
     pub(super) fn is_due(&mut self, now: Time) -> bool {
         let is_due = self.next.is_some_and(|next| next <= now);
         if is_due {
@@ -53,16 +63,26 @@ impl Admission {
         is_due
     }
 
+    /// Whether access points are asked.
+    pub(super) const fn admits(&self) -> bool {
+        self.admit
+    }
+
     /// Tells the exchange what they have said.
     pub(super) fn tell(
-        &self,
+        &mut self,
         exchange: Option<&Exchange>,
         rounds: &Rounds,
         gateway: Option<&Gateway>,
         now: Time,
     ) {
-        if let Some(exchange) = exchange.filter(|_| self.next.is_some()) {
+        if !self.admit {
+            if self.next.is_some() {
+                self.clear(exchange, now);
+            }
+        } else if let Some(exchange) = exchange {
             let delegates = gateway.map(Gateway::members_by_delegate).unwrap_or_default();
+            // If it is too busy, they will say it again.
             exchange.set_rooms(rooms(rounds, &delegates, now));
         }
     }

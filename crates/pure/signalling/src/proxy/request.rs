@@ -8,7 +8,7 @@ use super::event::{CallId, Event, Phase};
 use super::hint::read_card;
 use super::legs::{Legs, Side};
 use super::media::{Exchange, Media};
-use super::report::{PACKAGE, Report};
+use super::report::{PACKAGE, REPORT, Report};
 use super::rewrite::{
     Answer, NewRequest, Outgoing, PUBLISH, SDP, Tags, allowed, body_kind, build_response, complete_request,
     hops, is_carried, outside, unsupported,
@@ -79,7 +79,8 @@ impl Proxy {
                 Some(Answer::new(420, "Bad Extension").with("Unsupported", words))
             }
             _ if !is_carried(&message, &key.method) => {
-                Some(Answer::new(415, "Unsupported Media Type").with("Accept", SDP.to_owned()))
+                let wanted = if key.method == Method::Other(PUBLISH.to_owned()) { REPORT } else { SDP };
+                Some(Answer::new(415, "Unsupported Media Type").with("Accept", wanted.to_owned()))
             }
             _ => None,
         };

@@ -106,6 +106,7 @@ impl Proxy {
                 if is_first {
                     self.cancel_others(&server, key, now);
                 } else {
+                    self.await_reports(leg.call, now);
                     self.send_bye(leg, "the answer was refused", now);
                 }
                 self.end_call(leg.call);

@@ -7,7 +7,7 @@
 //! - Backoffs are exact to the slot, as in [`crate::Wlan`]; a simulation takes an event for each access, not for each slot.
 //!
 //! Propagation takes no time, so that who sends in the same nanosecond collides. [`crate::Wlan`] remains the model of 802.11a, b
-//! and g; `tests/behaviour/edca` holds the two against each other where both apply.
+//! and g.
 //!
 //! Clauses are those of IEEE 802.11-2020.
 

@@ -235,12 +235,16 @@ impl Edca {
                 continue;
             }
             it.locked = None;
+            // Unless it reads the frame. Whoever finds that an answer was none goes on at once, with this.
+            it.eifs = self.times.eifs;
             let is_read = if number == frame.to {
                 self.receive(&frame, agenda)
             } else {
                 self.overhear(number, &frame, agenda)
             };
-            self.nodes[usize::from(number)].eifs = if is_read { 0 } else { self.times.eifs };
+            if is_read {
+                self.nodes[usize::from(number)].eifs = 0;
+            }
         }
         if matches!(frame.frame, Frame::Rts | Frame::Data) {
             self.await_answer(frame.from, agenda);

@@ -174,9 +174,9 @@ impl Category {
         self.draw();
     }
 
-    /// An MPDU was given up: the window is the first one again (10.23.2.2).
-    pub(super) const fn forget(&mut self) {
-        self.cw = self.access.cw_min;
+    /// An MPDU was given up: the window is the first one again, and the next backoff is from it (10.23.2.2).
+    pub(super) fn forget(&mut self) {
+        self.succeed();
     }
 
     fn draw(&mut self) {

@@ -182,3 +182,17 @@ fn categories_of_one_station_collide_inside() {
     assert_eq!((video.unanswered, bulk.unanswered, video.internal_collisions), (0, 0, 0));
     assert!(bulk.internal_collisions > 100, "{bulk:?}");
 }
+
+/// Nothing arrives, and each packet is sent once: data 228, the ACK's timeout 45, AIFS 43, and 7.5 slots of 9 of the first window each time.
+#[test]
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn whoever_gives_up_begins_with_the_first_window() {
+    let mut config = config(n(), Aggregation::OFF, NO_LIMIT);
+    config.attempts_max = 1;
+    config.stations[1].mpdu_loss = 1.0 - 1e-9;
+    let mut scene = Scene::new(&config, &[Greedy::best_effort(1, 0)], 600, 1);
+    scene.run(Nanos::from_seconds(20));
+    let got = scene.stats(1, AccessCategory::BestEffort).ppdus as f64 / 20.0;
+    let want = 1e6 / (228.0 + 45.0 + 43.0 + 67.5);
+    assert!((got / want - 1.0).abs() < 5e-3, "{got} frames/s, not {want}");
+}

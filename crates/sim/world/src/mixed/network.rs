@@ -11,6 +11,8 @@ use rand::RngExt;
 const ACCESS_POINT: StationId = StationId(0);
 /// A TCP acknowledgement: IPv4, and TCP with timestamps.
 const ACK_BYTES: u32 = 52;
+/// A sender whose packet found no room tries again after this: less than a frame of many packets takes, and not at each moment.
+const FULL: Nanos = Nanos::from_micros(100);
 
 /// What a packet on the air is.
 #[derive(Clone, Copy, Debug)]
@@ -234,7 +236,7 @@ impl Network {
         let (from, to) = if is_upload { (station, ACCESS_POINT) } else { (ACCESS_POINT, station) };
         let bytes = self.config.bulk_bytes;
         if !self.transmit(from, to, self.config.bulk_category, bytes, Packet::Bulk { flow }) {
-            self.allow(flow, 1, self.queue.now());
+            self.queue.push(self.queue.now() + FULL, Event::Allowed { flow, count: 1 });
         }
     }
 
@@ -257,7 +259,7 @@ impl Network {
         is_accepted
     }
 
-    /// The sender may send so many packets more: a way and its return beyond the access point later, and not sooner than a packet takes.
+    /// The sender may send so many packets more: a way and its return beyond the access point later.
     fn allow(&mut self, flow: usize, count: u32, now: Instant) {
         let wait = if self.config.bulk_ack_every == 0 { 0 } else { self.config.wire_delay.0 * 2 };
         self.queue.push(now + Nanos(wait.max(1)), Event::Allowed { flow, count });

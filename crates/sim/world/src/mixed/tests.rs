@@ -102,3 +102,12 @@ fn what_cannot_be_is_refused_with_its_setting() {
         assert_eq!(Mixed.check(&settings).unwrap_err().setting(), name);
     }
 }
+
+/// A window as large as the queue finds it full again and again, since packets leave it only when they are acknowledged.
+#[test]
+fn a_sender_whose_queue_is_full_does_not_try_at_each_moment() {
+    let settings = alone().with("radio.standard", "n").with("bulk.window", 4_096).with("duration_s", 1.0);
+    let outcome = run(settings, 1);
+    let packets = metric(&outcome, "download_mbps") * 1e6 / 12e3;
+    assert!(metric(&outcome, "queue_drops") < 2.0 * packets, "{outcome:?}");
+}

@@ -17,7 +17,7 @@ const ASK_EVERY: Micros = Micros::from_seconds(5);
 /// For so long an answer holds.
 const FRESH: Micros = Micros::from_seconds(15);
 
-/// After so long the exchange is told again that nothing counts, if it was too busy to be told.
+/// After so long the exchange is asked again to count nothing, if it was too busy before.
 const AGAIN: Micros = Micros::from_seconds(1);
 
 /// Whether calls are admitted by them, and when they are asked next.
@@ -46,8 +46,8 @@ impl Admission {
 
     /// Tells the exchange that nothing counts, sooner or later.
     fn clear(&mut self, exchange: Option<&Exchange>, now: Time) {
-        let is_told = exchange.is_none_or(|exchange| exchange.set_rooms(Vec::new()));
-        self.next = (!is_told).then_some(now + AGAIN);
+        let is_done = exchange.is_none_or(|exchange| exchange.set_rooms(Vec::new()));
+        self.next = (!is_done).then_some(now + AGAIN);
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Time> {

@@ -177,7 +177,7 @@ def test_what_was_stopped_goes_on(tmp_path: pathlib.Path) -> None:
     assert len(path.read_text().splitlines()) == 61
 
 
-def test_samples_of_something_else_are_refused(tmp_path: pathlib.Path) -> None:
+def test_samples_of_something_else_are_refused(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unknowns: dict[str, Prior] = {"packet_bytes": Integer(20, 1_000)}
     path = tmp_path / "samples.jsonl"
     infer(sizes(), unknowns, samples=20, rounds=2, out=str(path))
@@ -185,6 +185,12 @@ def test_samples_of_something_else_are_refused(tmp_path: pathlib.Path) -> None:
         infer(sizes(), unknowns, samples=20, rounds=2, seed=2, out=str(path))
     with pytest.raises(InferenceError, match="digest"):
         infer(sizes(), {"packet_bytes": Integer(20, 999)}, samples=20, rounds=2, out=str(path))
+    # A claim that was changed under the same id, and another version of the program.
+    with pytest.raises(InferenceError, match="digest"):
+        infer(sizes("between = [300, 600]"), unknowns, samples=20, rounds=2, out=str(path))
+    with monkeypatch.context() as patched, pytest.raises(InferenceError, match="digest"):
+        patched.setattr("guestright.inference.study.__version__", "another")
+        infer(sizes(), unknowns, samples=20, rounds=2, out=str(path))
     lines = path.read_text().splitlines()
     for broken in ("{", "[]", '{"round": 0}', lines[1].replace('"positions": [', '"positions": [7.5, ')):
         path.write_text("\n".join([lines[0], broken, *lines[2:]]) + "\n")
@@ -200,6 +206,9 @@ def test_settings_that_a_testbed_refuses_weigh_nothing() -> None:
     refused = [sample for sample in posterior.samples if sample.outside is None]
     assert len(refused) == posterior.refused > 0 and all("ecn" in sample.refused for sample in refused)
     assert posterior.region("ecn", 0.95).options == (False,)
+    # The claim does not depend on it: that no marks are left is the testbed's doing.
+    assert posterior.marginal("ecn") == [("False", pytest.approx(1.0), pytest.approx(1.0)), ("True", 0.0, 0.0)]
+    assert posterior.explained()[0].gain_bits == 0.0
     with pytest.raises(InferenceError, match="no sample is allowed"):
         infer(plan, {"ecn": Choice([True])}, samples=20, rounds=2)
 
@@ -225,6 +234,11 @@ def test_what_cannot_be_true_together_is_named() -> None:
     assert {pair.one, pair.other} == {"sizes/size", "sizes/large"} and pair.expected > 3
     assert posterior.joint([0, 1])[0][1] == 0.0
     assert len(posterior.best()[1]) == 1
+
+
+def test_a_claim_that_is_used_twice_under_one_label_is_refused() -> None:
+    with pytest.raises(InferenceError, match="the claim size is used twice under the label sizes; give each plan a label"):
+        study_of([sizes(), sizes("at_most = 200")], {"packet_bytes": Integer(20, 1_000)})
 
 
 def test_what_makes_no_sense_is_refused() -> None:
@@ -362,6 +376,11 @@ def test_a_study_is_run_from_its_file_and_goes_on(tmp_path: pathlib.Path) -> Non
         (('setting = "packet_bytes"', 'name = "packet_bytes"'), "`setting` is not there"),
         (("rounds = 2", "rounds ="), "line 5"),
         (("low = 20\n", "low = 2000\n"), "lower one first"),
+        (("samples = 30", "sample = 30"), r"\[run\] has no `sample`; samples, rounds, seed, error, ess_min are possible"),
+        (("samples = 30", 'samples = "many"'), r"`samples` of \[run\] is 'many'; a whole number is wanted"),
+        (("samples = 30", "error = true"), r"`error` of \[run\] is True; a number is wanted"),
+        (("samples = 30", "seed = 1.5"), r"`seed` of \[run\] is 1.5; a whole number is wanted"),
+        (("[run]\nsamples = 30\nrounds = 2", "run = 3"), r"a table \[run\] is wanted"),
     ],
 )
 def test_a_mistake_in_a_study_is_named(tmp_path: pathlib.Path, change: tuple[str, str], words: str) -> None:

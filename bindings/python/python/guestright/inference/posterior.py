@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Optional
 
-from .priors import Choice, InferenceError, Value, bin_name, bin_of, mass_of
+from .priors import Choice, InferenceError, Value, bin_name, bin_of
 from .sampler import Job, Likelihood, Proposal, Sample, Weighed, found_of, mixture, weigh
 
 LIKELY = 3.0
@@ -157,10 +157,11 @@ class Posterior:
         return columns
 
     def marginal(self, unknown: str) -> list[tuple[str, float, float]]:
-        """For each bin of an unknown its name, and its probability under the prior and the posterior."""
+        """For each bin of an unknown its name, and its probability under the prior and the posterior; both are those of
+        settings that the testbeds allow."""
         prior, column = self.job.study.unknowns[unknown], self._column(unknown)
-        masses = self._masses(column, self.weights)
-        return [(bin_name(prior, bin), mass_of(prior, bin), mass) for bin, mass in enumerate(masses)]
+        before, masses = (self._masses(column, weights) for weights in (self.prior_weights, self.weights))
+        return [(bin_name(prior, bin), one, other) for bin, (one, other) in enumerate(zip(before, masses))]
 
     def region(self, unknown: str, level: float = 0.95) -> Region:
         """The credible region of an unknown: of a number without as much on either side, of a choice the likeliest options."""
@@ -215,10 +216,9 @@ class Posterior:
         """The unknowns, the one that the claims say most about first."""
         rows = []
         for column, (name, prior) in enumerate(self.job.study.unknowns.items()):
-            masses = self._masses(column, self.weights)
-            gain = sum(
-                mass * math.log2(mass / mass_of(prior, bin)) for bin, mass in enumerate(masses) if mass > 0.0
-            )
+            # What a testbed refuses is no gain: no claim excludes it.
+            before, masses = (self._masses(column, weights) for weights in (self.prior_weights, self.weights))
+            gain = sum(mass * math.log2(mass / prior_mass) for prior_mass, mass in zip(before, masses) if mass > 0.0)
             # A sample of this size would move it that far by chance alone (Miller and Madow).
             gain -= (prior.bins - 1) / (2.0 * max(self.ess, 1.0) * math.log(2.0))
             rows.append(Explained(name, max(0.0, gain), self._variance(column), self._tells(column)))

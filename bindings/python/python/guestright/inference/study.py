@@ -10,13 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
-from .._lab import Plan, PlanError, SettingError, testbeds
+from .._lab import Plan, PlanError, SettingError, __version__, testbeds
 from .priors import Choice, InferenceError, Prior, Value, read_prior
 
 UNKNOWNS_MAX = 64
 CLAIMS_MAX = 1_000
 FILE_MAX = 1 << 20
 """The most bytes of a study's file."""
+RUN_KEYS: dict[str, tuple[tuple[type, ...], str]] = {
+    **dict.fromkeys(("samples", "rounds", "seed"), ((int,), "a whole number")),
+    **dict.fromkeys(("error", "ess_min"), ((int, float), "a number")),
+}
+"""What the table [run] of a study's file may have, and of which type."""
 
 Refused = str
 """Why a testbed does not allow settings."""
@@ -116,7 +121,7 @@ class Study:
         return [outside[finding.claims.get(value, finding.claims[""])] for finding in self.findings]
 
     def guess(self) -> dict[str, Value]:
-        """X"""
+        """What the plans have for each unknown today: the settings of the first run that the claims of the first plan need."""
         known: dict[str, Value] = {}
         first = self.parts[0].plan
         [run, *_] = first.runs_of(list(self.parts[0].claims))
@@ -128,11 +133,17 @@ class Study:
 
     @property
     def digest(self) -> str:
-        """What samples of this study depend on."""
-        parts = [(part.plan.name, part.plan.digest, part.claims, part.held_out) for part in self.parts]
+        """What samples of this study depend on: the program, and for each plan its runs, and its text with the claims."""
+        parts = [
+            (part.plan.name, part.plan.digest, _sha256(part.plan.text), part.claims, part.held_out) for part in self.parts
+        ]
         readings = (self.reading.setting, sorted(self.reading.suffixes.items())) if self.reading else None
-        text = json.dumps([self.name, parts, [(name, repr(prior)) for name, prior in self.unknowns.items()], readings])
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+        priors = [(name, repr(prior)) for name, prior in self.unknowns.items()]
+        return _sha256(json.dumps([__version__, self.name, parts, priors, readings]))[:32]
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def study_of(
@@ -201,7 +212,20 @@ def _read(table: dict[str, Any], over: Mapping[str, Value]) -> Study:
     if "reading" in table:
         reading = Reading(table["reading"]["setting"], dict(table["reading"]["suffixes"]))
         _check_reading(reading, unknowns)
-    return Study(table["name"], parts, unknowns, reasons, reading, dict(table.get("run", {})))
+    return Study(table["name"], parts, unknowns, reasons, reading, _checked_run(table.get("run", {})))
+
+
+def _checked_run(run: Any) -> dict[str, Any]:
+    if not isinstance(run, dict):
+        raise InferenceError(f"`run` is {run!r}; a table [run] is wanted")
+    for key, value in run.items():
+        if key not in RUN_KEYS:
+            raise InferenceError(f"[run] has no `{key}`; {', '.join(RUN_KEYS)} are possible")
+        types, wanted = RUN_KEYS[key]
+        # A bool is an int for Python.
+        if isinstance(value, bool) or not isinstance(value, types):
+            raise InferenceError(f"`{key}` of [run] is {value!r}; {wanted} is wanted")
+    return dict(run)
 
 
 def _check_reading(reading: Reading, unknowns: Mapping[str, Prior]) -> None:
@@ -223,6 +247,11 @@ def _findings(parts: Sequence[Part], reading: Optional[Reading]) -> list[Finding
     columns: dict[tuple[str, str], int] = {}
     for part in parts:
         for claim in part.claims:
+            if (part.label, claim) in columns:
+                raise InferenceError(
+                    f"the claim {claim} is used twice under the label {part.label}; give each plan a label of its own, or "
+                    "leave the claim out of one of them"
+                )
             columns[part.label, claim] = len(columns)
     findings: list[Finding] = []
     for part in parts:

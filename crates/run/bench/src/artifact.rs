@@ -5,6 +5,8 @@
 
 mod readme;
 mod scripts;
+#[cfg(test)]
+mod tests;
 
 use crate::batch::{BatchError, Earlier, Inbox, OnEvent, Settings};
 use crate::folder::{self, CSV, EVALUATION, Finished, PARQUET, REPORT, name_of};
@@ -175,6 +177,7 @@ fn pack(wish: &Wish, levels: &[Level]) -> Result<Packed, RunError> {
         }
     }
     let mut files = expected_files(&folder, levels)?;
+    remove_others(&folder, levels, &files)?;
     let measured =
         levels.iter().map(|level| measure(&folder, level, &files)).collect::<Result<Vec<_>, _>>()?;
     let mut written = scripts::all(levels, wish);
@@ -266,6 +269,32 @@ fn expected_files(folder: &Path, levels: &[Level]) -> Result<BTreeSet<String>, R
     Ok(files)
 }
 
+/// Removes results of an earlier artifact that this one does not have: `verify.py` would ask for them.
+fn remove_others(folder: &Path, levels: &[Level], files: &BTreeSet<String>) -> Result<(), RunError> {
+    for is_quick in [true, false] {
+        let base = format!("{EXPECTED}/{}", level_name(is_quick));
+        let Ok(entries) = fs::read_dir(folder.join(&base)) else { continue };
+        for entry in entries {
+            let entry = entry.map_err(RunError::config)?;
+            let name = format!("{base}/{}", entry.file_name().to_string_lossy());
+            let within = format!("{name}/");
+            if !files.iter().any(|file| *file == name || file.starts_with(&within)) {
+                remove(&entry.path())?;
+            }
+        }
+        if !levels.iter().any(|level| level.is_quick == is_quick) {
+            remove(&folder.join(&base))?;
+        }
+    }
+    Ok(())
+}
+
+fn remove(path: &Path) -> Result<(), RunError> {
+    let is_folder = path.is_dir() && !path.is_symlink();
+    let removed = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    removed.or_config(|| format!("remove {} of an earlier artifact", path.display()))
+}
+
 fn measure(folder: &Path, level: &Level, files: &BTreeSet<String>) -> Result<LevelMeasured, RunError> {
     let base = format!("{EXPECTED}/{}/", level.name());
     let own = files.iter().filter(|name| name.starts_with(&base)).map(|name| size(folder, name));
@@ -302,13 +331,14 @@ fn each(levels: &[Level]) -> impl Iterator<Item = (&Level, &Finished)> {
 
 /// How far each metric's means may be from the expected ones.
 fn tolerance_table(levels: &[Level]) -> Result<String, RunError> {
-    let mut text = "level,plan,metric,unit,absolute,relative\n".to_owned();
+    let mut text = "level,plan,metric,unit,absolute,relative,point\n".to_owned();
     for (level, one) in each(levels) {
         let (plan, results) = rows(one)?;
         for tolerance in tolerances(&plan, &results) {
             let (level, plan, metric) = (level.name(), plan.name(), tolerance.metric);
             let (unit, absolute, relative) = (tolerance.unit, tolerance.absolute, tolerance.relative);
-            text.push_str(&format!("{level},{plan},{metric},{unit},{absolute:?},{relative:?}\n"));
+            let point = tolerance.point.replace('"', "\"\"");
+            text.push_str(&format!("{level},{plan},{metric},{unit},{absolute:?},{relative:?},\"{point}\"\n"));
         }
     }
     Ok(text)

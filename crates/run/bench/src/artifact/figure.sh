@@ -2,6 +2,8 @@
 # Draws one figure again: ./figure.sh PLAN FIGURE [quick|full]. Makes the runs of its plan first, unless they are there.
 # It ends with 0 if the picture has the same bytes as the expected one, with 3 if not.
 set -eu
+# A path from where the call was made; run.sh gets it too.
+case ${GUESTRIGHT_LAB:-} in /*) ;; */*) export GUESTRIGHT_LAB="$PWD/$GUESTRIGHT_LAB" ;; esac
 cd "$(dirname "$0")"
 plan=$1 figure=$2 level=${3:-quick}
 picture=figures/$figure.svg

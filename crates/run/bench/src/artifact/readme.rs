@@ -31,15 +31,17 @@ const VERIFICATION: &str = "\
 1. *Bytes.* The SHA-256 of `rows.parquet` and `rows.csv` are those of `expected/`. Runs are made in virtual time with the
    seeds of `seeds.csv`, so this is what is expected on every computer with the same version of the program.
 2. *Tolerances*, where bytes differ. For each metric, the mean over the seeds of every point is compared with the expected
-   one. `tolerances.csv` states for each metric how far it may be, in its unit: what other seeds would do, at any point, in
-   one of twenty comparisons; and a share of the number for rounding, larger where one seed says nothing of the spread.
+   one. `tolerances.csv` states for each metric and point how far it may be, in the metric's unit: what other seeds would do,
+   at any point, in at most one of twenty comparisons if their numbers are normal, from the spread of the point's own seeds
+   or that of all points, whichever is larger; and a share of the number for rounding, larger where one seed says nothing of
+   the spread. A metric has to be measured in the same seeds.
 
 | exit code | meaning |
 | --- | --- |
 | 0 | all bytes are the same |
 | 3 | bytes differ, every number is within its tolerance |
 | 1 | a number is beyond its tolerance; it is named |
-| 2 | the results cannot be compared: they are missing, damaged, or of other points |
+| 2 | the results cannot be compared: they are missing, damaged, or of other points or seeds |
 ";
 
 const BADGES: &str = "\

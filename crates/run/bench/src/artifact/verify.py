@@ -31,7 +31,8 @@ def sha256(path):
 
 
 def points(path):
-    """The names of the axes and of the metrics, and for each point the values of each metric, one for each seed."""
+    """The names of the axes and of the metrics, and for each point and replication of it a value of each metric; None where
+    it was not measured."""
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.reader(file)
         head = next(reader, [])
@@ -43,23 +44,27 @@ def points(path):
         for row in reader:
             if len(row) != len(head):
                 raise Unfit(f"{path}, line {reader.line_num}: {len(row)} fields, expected {len(head)}")
-            values = found.setdefault(tuple(row[1:replication]), [[] for _ in metrics])
-            for name, cell, known in zip(metrics, row[key + 1 : end], values):
+            seeds = found.setdefault(tuple(row[1:replication]), {})
+            if row[replication] in seeds:
+                raise Unfit(f"{path}, line {reader.line_num}: replication {row[replication]} of its point is there twice")
+            values = seeds[row[replication]] = []
+            for name, cell in zip(metrics, row[key + 1 : end]):
                 try:
-                    known.extend([float(cell)] if cell else [])
+                    values.append(float(cell) if cell else None)
                 except ValueError as error:
                     raise Unfit(f"{path}, line {reader.line_num}: {name} is {cell!r}, no number") from error
     return head[1:replication], metrics, found
 
 
 def mean(values):
+    values = [value for value in values if value is not None]
     return math.fsum(values) / len(values) if values else None
 
 
 def tolerances(level, plan):
     with (HERE / "tolerances.csv").open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if (row["level"], row["plan"]) == (level, plan)]
-    return {row["metric"]: (float(row["absolute"]), float(row["relative"])) for row in rows}
+    return {(row["metric"], row["point"]): (float(row["absolute"]), float(row["relative"])) for row in rows}
 
 
 def is_near(want, got, tolerance):
@@ -77,14 +82,21 @@ def stage_2(level, plan, expected, results):
     if metrics != others or want.keys() != got.keys():
         raise Unfit(f"{results / 'rows.csv'} has other points or metrics than the expected results")
     tolerance, beyond, largest = tolerances(level, plan), [], (0.0, "no number differs")
-    for point, values in want.items():
-        for metric, ours, theirs in zip(metrics, values, got[point]):
-            if metric not in tolerance:
-                raise Unfit(f"tolerances.csv has no row for {metric} of {plan}, {level}")
+    for point, seeds in want.items():
+        where = ", ".join(f"{name} = {value}" for name, value in zip(names, point))
+        if seeds.keys() != got[point].keys():
+            raise Unfit(f"{results / 'rows.csv'} has other replications than the expected results ({where})")
+        for column, metric in enumerate(metrics):
+            if (metric, where) not in tolerance:
+                raise Unfit(f"tolerances.csv has no row for {metric} of {plan}, {level} ({where})")
+            ours, theirs = ([rows[seed][column] for seed in seeds] for rows in (seeds, got[point]))
             a, b = mean(ours), mean(theirs)
-            where = ", ".join(f"{name} = {value}" for name, value in zip(names, point))
-            if not is_near(a, b, tolerance[metric]):
-                allowed = max(tolerance[metric][0], tolerance[metric][1] * abs(a or 0.0))
+            if [one is None for one in ours] != [one is None for one in theirs]:
+                blank = ", ".join(seed for seed, one in zip(seeds, theirs) if one is None) or "none"
+                beyond.append(f"{metric} ({where}): not measured in other replications than expected: {blank}")
+            elif not is_near(a, b, tolerance[metric, where]):
+                absolute, relative = tolerance[metric, where]
+                allowed = max(absolute, relative * abs(a or 0.0))
                 beyond.append(f"{metric} ({where}): {b}, expected {a} within {allowed:.6g}")
             elif a is not None and a != b and abs(b - a) > largest[0]:
                 largest = (abs(b - a), f"the largest difference is {abs(b - a):.6g}, {metric} ({where})")
@@ -123,8 +135,16 @@ def main(arguments):
     for folder in sorted(path.parent for path in expected.glob("*/run.json")):
         try:
             codes.append(compare(level, folder.name, folder, results / folder.name))
-        except (Unfit, OSError, UnicodeDecodeError) as error:
+        except (Unfit, OSError) as error:
             print(f"{folder.name}: cannot be compared: {error}", file=sys.stderr)
+            codes.append(UNFIT)
+        except (csv.Error, ValueError, KeyError, TypeError, OverflowError) as error:
+            words = f"{type(error).__name__}: {error}"
+            print(
+                f"{folder.name}: cannot be compared: rows.csv or tolerances.csv is damaged ({words}); make the results again, "
+                "or unpack the artifact again",
+                file=sys.stderr,
+            )
             codes.append(UNFIT)
     for code in (UNFIT, BEYOND, NEAR):
         if code in codes:

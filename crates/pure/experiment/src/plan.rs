@@ -139,6 +139,12 @@ impl Plan {
                 return None;
             }
         };
+        let got = text.len().saturating_sub(attachment::written_bytes(tree.get_ref()));
+        if got > Self::OWN_TEXT_MAX {
+            let what = "bytes without the texts of files";
+            reader.mistake(0, Problem::TooMany { what, got, max: Self::OWN_TEXT_MAX });
+            return None;
+        }
         let mut head = Table::new(reader, tree.get_ref(), 0, "the plan");
         let plan = Self::read_head(&mut head, testbeds);
         head.close();

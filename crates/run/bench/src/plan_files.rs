@@ -130,12 +130,19 @@ fn with_files(plan: &Path, text: String) -> Result<String, RunError> {
     for name in wanted.into_iter().take(Plan::FILES_MAX + 1) {
         let is_below = Path::new(&name).components().all(|part| matches!(part, Component::Normal(_)));
         if !is_below {
-            let error = format!("{}: the file {name} is not beside the plan or below it", plan.display());
-            // The text of a file becomes part of the results, which are given to others.
-            return Err(RunError::config(error)
-                .with_hint("copy it there, and write its path without `..` and `/` in front"));
+            let hint = "copy it there, and write its path without `..` and `/` in front";
+            return Err(outside(plan, &text, &name).with_hint(hint));
         }
-        let path = plan.parent().unwrap_or(Path::new("")).join(&name);
+        let folder = plan.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let path = folder.join(&name);
+        // Where one of them is not there, reading it says what is wrong.
+        if let (Ok(folder), Ok(path)) = (folder.canonicalize(), path.canonicalize())
+            && !path.starts_with(&folder)
+        {
+            let hint = "copy it there; a symbolic link may not lead out of the plan's folder";
+            return Err(outside(plan, &text, &name).with_hint(hint));
+        }
         let found = file::read(&path, Plan::FILES_BYTES_MAX as u64).map_err(|error| {
             let hint = format!("{} names it; its path is relative to the plan", plan.display());
             RunError::config(error).with_hint(hint)
@@ -154,6 +161,18 @@ fn with_files(plan: &Path, text: String) -> Result<String, RunError> {
         files.push((name, found));
     }
     Ok(if files.is_empty() { text } else { guestright_experiment::with_files(&text, &files) })
+}
+
+/// The text of a file becomes part of the results, which are given to others: one from elsewhere is refused.
+fn outside(plan: &Path, text: &str, name: &str) -> RunError {
+    let names_it = |line: &str| {
+        ['"', '\''].iter().any(|quote| line.contains(&format!("{quote}{name}{quote}")))
+            && !line.trim_start().starts_with('#')
+    };
+    // A name with escapes is not found, and has no line.
+    let line = text.lines().position(names_it).map(|index| format!(":{}", index + 1)).unwrap_or_default();
+    let plan = plan.display();
+    RunError::config(format!("{plan}{line}: the file {name} is not beside the plan or below it"))
 }
 
 impl Source {
@@ -222,5 +241,30 @@ mod tests {
         std::fs::create_dir(path("empty")).unwrap();
         let error = find_one(path("empty").to_str().unwrap(), PLANS).unwrap_err().to_string();
         assert!(error.contains("/empty has no .toml files"), "{error}");
+    }
+
+    /// Also by the way of a link to a folder or to a file.
+    #[test]
+    fn a_link_does_not_lead_out_of_the_plans_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let plan = |name: &str| format!("name = \"p\"\n[settings]\nsource.file = \"{name}\"\n");
+        std::fs::create_dir_all(path("plans/below")).unwrap();
+        std::fs::write(path("secret.txt"), "0 0.1\n").unwrap();
+        std::fs::write(path("plans/below/own.txt"), "0 0.1\n").unwrap();
+        std::os::unix::fs::symlink("../secret.txt", path("plans/linked.txt")).unwrap();
+        std::os::unix::fs::symlink("..", path("plans/up")).unwrap();
+        std::os::unix::fs::symlink("below/own.txt", path("plans/inside.txt")).unwrap();
+        for name in ["linked.txt", "up/secret.txt"] {
+            let error = with_files(&path("plans/plan.toml"), plan(name)).unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("plan.toml:3: the file {name} is not beside the plan")),
+                "{error}"
+            );
+        }
+        for name in ["inside.txt", "below/own.txt"] {
+            let text = with_files(&path("plans/plan.toml"), plan(name)).unwrap();
+            assert!(text.contains("0 0.1"), "{text}");
+        }
     }
 }

@@ -44,6 +44,16 @@ pub(super) fn read(head: &mut Table<'_>) -> Files {
     files
 }
 
+/// How many bytes of a plan the texts of its files are, as they are written there.
+pub(super) fn written_bytes(tree: &DeTable<'_>) -> usize {
+    let Some(DeValue::Array(files)) = tree.get("file").map(|node| node.get_ref()) else { return 0 };
+    let texts = files.iter().filter_map(|file| {
+        let DeValue::Table(table) = file.get_ref() else { return None };
+        table.get("text")
+    });
+    texts.map(|text| text.span().len()).sum()
+}
+
 fn attached(name: &str, text: &str) -> Attached {
     let sha256: [u8; 32] = Sha256::digest(text.as_bytes()).into();
     let sha256 = sha256.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -170,11 +170,16 @@ fn more_than_the_limits_is_refused() {
     let cases = |count: usize| (0..count).map(|n| format!("[[case]]\nname = \"c{n}\"\n")).collect::<String>();
     assert_eq!(plan(&small(&cases(100))).run_count(), 100 * 6 * 4);
     let limit = format!("at most {} are allowed", Plan::TEXT_MAX);
+    let own = format!("bytes without the texts of files; at most {} are allowed", Plan::OWN_TEXT_MAX);
+    let file = guestright_experiment::with_files("", &[("a".to_owned(), "x".repeat(2 * Plan::OWN_TEXT_MAX))]);
+    assert!(Plan::parse(&(small("") + &file), TESTBEDS).is_ok(), "a file does not count");
     #[rustfmt::skip]
-    let too_much: [(String, &str); 6] = [
+    let too_much: [(String, &str); 8] = [
         (small(&cases(101)),                                          "101 cases; at most 100 are allowed"),
         (small("").replace("Does it?", &"x".repeat(4_001)),           "text of at most 4000 bytes is wanted"),
         (format!("#{}\n{}", "x".repeat(Plan::TEXT_MAX), small("")),   &limit),
+        (format!("#{}\n{}", "x".repeat(Plan::OWN_TEXT_MAX), small("")), &own),
+        (format!("#{}\n{}{file}", "x".repeat(Plan::OWN_TEXT_MAX), small("")), &own),
         (small("cpu.nat_us = { from = 1, to = 1000 }\ncpu.spread = { from = 0, to = 1, step = 0.01 }"), "2424000 runs; at most 200000 are allowed"),
         (small("cpu.nat_us = [1]\ncpu.spread = [1]\nduration_s = [1]\nremark = [\"a\"]\nreceipts.suite = [\"none\"]\nbroken = [false]"), "7 axes; at most 6 are allowed"),
         (small("[settings]\nremark = \"\"\nduration_s = 9223372036854775807"), "is 9223372036854775807"),

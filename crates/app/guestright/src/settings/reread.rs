@@ -210,6 +210,7 @@ mod tests {
             assert_eq!(differ::<ApSettings>(&before, &now), want, "{before}\n{now}");
         }
         let home = |more: &str| format!("{HOME}{more}");
+        let voice = |more: &str| home(&format!("[gateway]\nuplink_interface = \"wan0\"\n[voice]\n{more}"));
         let cases = [
             (home(""), home("revocations = \"list\"\n"), ["revocations", ""]),
             (home(""), home("renewal = \"renewal\"\n"), ["renewal", ""]),
@@ -218,12 +219,8 @@ mod tests {
             (home(""), home("[policy]\nkind = \"srm\"\n"), ["", "policy.kind"]),
             (home("[policy]\nkind = \"srm\"\n"), home("[policy]\nkind = \"gmf\"\n"), ["policy.kind", ""]),
             (home(""), home("receipts_max = 5\n"), ["", "receipts_max"]),
-            (home("[gateway]\n[voice]\n"), home("[gateway]\n[voice]\nadmit = true\n"), ["voice.admit", ""]),
-            (
-                home("[gateway]\n[voice]\n"),
-                home("[gateway]\n[voice]\ncalls_max = 7\n"),
-                ["", "voice.calls_max"],
-            ),
+            (voice(""), voice("admit = true\n"), ["voice.admit", ""]),
+            (voice(""), voice("calls_max = 7\n"), ["", "voice.calls_max"]),
         ];
         for (before, now, want) in cases {
             assert_eq!(differ::<HomeSettings>(&before, &now), want, "{before}\n{now}");

@@ -12,6 +12,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A member's own telephone: a running `guestright call`.
 pub(crate) struct Telephone {
@@ -65,11 +66,13 @@ impl Telephone {
     fn start(town: &Town, who: Who, arguments: &[&str]) -> Self {
         let [member, host, team] = who.names();
         let path = |name: &str| town.path(name);
-        let (keys, contacts) = (path(&format!("{member}-typed")), path(&format!("{member}-contacts")));
+        // A member may have two telephones, and each has keys of its own.
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let (keys, contacts) =
+            (path(&format!("{member}-typed-{number}")), path(&format!("{member}-contacts")));
         File::options().create(true).append(true).open(&contacts).unwrap();
-        if !keys.exists() {
-            assert!(Command::new("mkfifo").arg(&keys).status().unwrap().success());
-        }
+        assert!(Command::new("mkfifo").arg(&keys).status().unwrap().success());
         // A pipe that is open in both directions never ends.
         let typed = File::options().read(true).write(true).open(&keys).unwrap();
         let mut command = town.world.command(host, "sh").unwrap();

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use netlink_packet_core::{DefaultNla, NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NlasIterator};
+use rustix::io::Errno;
 use rustix::net::netlink::GENERIC;
 
 use crate::netlink::{Answer, Netlink, nested, refused, unreadable, zero_terminated};
@@ -86,7 +87,7 @@ impl Radios {
             let stations = self.dump(NL80211_CMD_GET_STATION, nested(&[index]));
             // An interface that has gone meanwhile has no stations any more.
             let stations = stations.or_else(|error| {
-                let is_gone = matches!(error.raw_os_error(), Some(NO_DEVICE | NO_ENTRY));
+                let is_gone = matches!(Errno::from_io_error(&error), Some(Errno::NODEV | Errno::NOENT));
                 if is_gone { Ok(Vec::new()) } else { Err(refused(what, error)) }
             })?;
             all.extend(stations.iter().filter_map(|answer| station(answer, frequency_mhz)));
@@ -99,10 +100,6 @@ impl Radios {
         ask(&mut self.socket, &question, NLM_F_REQUEST | NLM_F_DUMP)
     }
 }
-
-/// `ENOENT` and `ENODEV` (errno(3)).
-const NO_ENTRY: i32 = 2;
-const NO_DEVICE: i32 = 19;
 
 struct Question {
     family: u16,

@@ -42,11 +42,7 @@ fn judge_one(folder: &Path, others: &[Plan]) -> Result<Finished, RunError> {
         Some(plan) => plan.clone(),
         None => record.source(folder).parse()?,
     };
-    let plan = if record.quick { plan.quick() } else { plan };
-    let seeds = u32::try_from(record.seeds.len()).unwrap_or(u32::MAX);
-    let plan = plan
-        .with_seeds(seeds)
-        .ok_or_else(|| RunError::config(format!("{} has too many seeds", folder.display())))?;
+    let plan = record.as_run(plan, folder)?;
     let results = folder::read_rows(folder, &plan, &record.digests)?;
     let evaluation = evaluate(&plan, &results, record.platform);
     let rows = results.csv(&plan);

@@ -172,8 +172,7 @@ fn pack(wish: &Wish, levels: &[Level]) -> Result<Packed, RunError> {
     let (out, folder) = (wish.out.as_path(), workshop(&wish.out));
     for old in ["plans", "figures", "bin"] {
         if folder.join(old).is_dir() {
-            fs::remove_dir_all(folder.join(old))
-                .or_config(|| format!("remove {old} of an earlier artifact"))?;
+            remove(&folder.join(old))?;
         }
     }
     let mut files = expected_files(&folder, levels)?;
@@ -274,6 +273,10 @@ fn remove_others(folder: &Path, levels: &[Level], files: &BTreeSet<String>) -> R
     for is_quick in [true, false] {
         let base = format!("{EXPECTED}/{}", level_name(is_quick));
         let Ok(entries) = fs::read_dir(folder.join(&base)) else { continue };
+        if !levels.iter().any(|level| level.is_quick == is_quick) {
+            remove(&folder.join(&base))?;
+            continue;
+        }
         for entry in entries {
             let entry = entry.map_err(RunError::config)?;
             let name = format!("{base}/{}", entry.file_name().to_string_lossy());
@@ -281,9 +284,6 @@ fn remove_others(folder: &Path, levels: &[Level], files: &BTreeSet<String>) -> R
             if !files.iter().any(|file| *file == name || file.starts_with(&within)) {
                 remove(&entry.path())?;
             }
-        }
-        if !levels.iter().any(|level| level.is_quick == is_quick) {
-            remove(&folder.join(&base))?;
         }
     }
     Ok(())
@@ -346,12 +346,7 @@ fn tolerance_table(levels: &[Level]) -> Result<String, RunError> {
 
 /// The plan as it was run, and its rows.
 fn rows(one: &Finished) -> Result<(Plan, Results), RunError> {
-    let plan = one.record.source(&one.folder).parse()?;
-    let plan = if one.record.quick { plan.quick() } else { plan };
-    let seeds = u32::try_from(one.record.seeds.len()).unwrap_or(u32::MAX);
-    let plan = plan
-        .with_seeds(seeds)
-        .ok_or_else(|| RunError::config(format!("{} has too many seeds", one.folder.display())))?;
+    let plan = one.record.as_run(one.record.source(&one.folder).parse()?, &one.folder)?;
     let results = Results::from_csv(&plan, &one.rows).map_err(RunError::bug)?.results;
     Ok((plan, results))
 }

@@ -171,6 +171,17 @@ impl Record {
     pub fn source(&self, folder: &Path) -> Source {
         Source { name: format!("the plan in {}", folder.join(FILE).display()), text: self.plan.text.clone() }
     }
+
+    /// `plan`, shortened and with as many seeds as when these rows of `folder` were made.
+    ///
+    /// # Errors
+    /// It has not so many seeds.
+    pub(crate) fn as_run(&self, plan: Plan, folder: &Path) -> Result<Plan, RunError> {
+        let plan = if self.quick { plan.quick() } else { plan };
+        let seeds = u32::try_from(self.seeds.len()).unwrap_or(u32::MAX);
+        let too_many = || RunError::config(format!("{} has too many seeds", folder.display()));
+        plan.with_seeds(seeds).ok_or_else(too_many)
+    }
 }
 
 /// A command line of the program `name` as one would type it into a shell.

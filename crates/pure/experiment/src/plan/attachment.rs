@@ -4,6 +4,7 @@ use super::Plan;
 use super::read::{Reader, Table};
 use crate::settings::{Attached, Kind, SettingInfo};
 use crate::testbed::Testbed;
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -55,8 +56,7 @@ pub(super) fn written_bytes(tree: &DeTable<'_>) -> usize {
 }
 
 fn attached(name: &str, text: &str) -> Attached {
-    let sha256: [u8; 32] = Sha256::digest(text.as_bytes()).into();
-    let sha256 = sha256.iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = HEXLOWER.encode(&Sha256::digest(text.as_bytes()));
     Attached { name: name.to_owned(), sha256, text: text.into() }
 }
 

@@ -73,13 +73,8 @@ impl Radio {
     }
 
     fn modern(&self, format: Format, kbps: u32) -> Result<guestright_airtime::Radio, RunError> {
-        let width = match self.width_mhz {
-            20 => Some(Width::Mhz20),
-            40 => Some(Width::Mhz40),
-            80 => Some(Width::Mhz80),
-            160 => Some(Width::Mhz160),
-            _ => None,
-        };
+        let widths = [Width::Mhz20, Width::Mhz40, Width::Mhz80, Width::Mhz160];
+        let width = widths.into_iter().find(|width| width.mhz() == self.width_mhz);
         let slowest = width.and_then(|width| Mode::new(format, width, Guard::Ns800, self.streams, 0));
         let slowest = slowest.ok_or_else(|| {
             let Self { standard, width_mhz, streams, .. } = self;

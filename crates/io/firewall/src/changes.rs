@@ -1,6 +1,6 @@
 //! Word of the kernel that the network has changed.
 
-use netlink_packet_core::NetlinkBuffer;
+use netlink_packet_core::{NetlinkBuffer, NlasIterator};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 use rustix::net::netlink::{self, SocketAddrNetlink};
@@ -25,9 +25,13 @@ const LAYERS: u32 = 1 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7 | 1 << 18 | 1 << 23;
 /// Everything of nftables (`NFNLGRP_NFTABLES` in linux/netfilter/nfnetlink.h).
 const NFTABLES: u32 = 1 << 6;
 /// Messages about what changes all the time, by an access point's own doing: classes of queues
-/// (`RTM_NEWTCLASS`, `RTM_DELTCLASS`), and of nftables elements of sets, generations and traces.
-const CLASSES: [u16; 2] = [40, 41];
-const ELEMENTS: [u16; 5] = [0xa0c, 0xa0e, 0xa0f, 0xa10, 0xa11];
+/// (`RTM_NEWTCLASS`, `RTM_DELTCLASS`), and generations and traces of nftables.
+const PASSING: [u16; 5] = [40, 41, 0xa0f, 0xa10, 0xa11];
+/// An element of a set of nftables has come or gone. Most are an access point's own doing, too.
+const ELEMENTS: [u16; 2] = [0xa0c, 0xa0e];
+/// Where the attributes of such a message begin (`struct nfgenmsg`); the first is the name of the table.
+const NETFILTER_HEADER: usize = 4;
+const NFTA_SET_ELEM_LIST_TABLE: u16 = 1;
 
 /// The largest datagram that the kernel sends fills pages, 32 KiB at most.
 const DATAGRAM_MAX: usize = 64 * 1024;
@@ -66,12 +70,23 @@ impl Changes {
     ///
     /// # Errors
     /// As [`Changes::watch`].
-    pub fn watch_layers(on_change: impl Fn() + Send + 'static) -> Result<Self, FirewallError> {
-        Self::begin(vec![(None, LAYERS), (Some(netlink::NETFILTER), NFTABLES)], on_change)
+    pub(crate) fn watch_layers(
+        sets: OwnSets,
+        on_change: impl Fn() + Send + 'static,
+    ) -> Result<Self, FirewallError> {
+        Self::begin_with(vec![(None, LAYERS), (Some(netlink::NETFILTER), NFTABLES)], Some(sets), on_change)
     }
 
     fn begin(
         groups: Vec<(Option<Protocol>, u32)>,
+        on_change: impl Fn() + Send + 'static,
+    ) -> Result<Self, FirewallError> {
+        Self::begin_with(groups, None, on_change)
+    }
+
+    fn begin_with(
+        groups: Vec<(Option<Protocol>, u32)>,
+        sets: Option<OwnSets>,
         on_change: impl Fn() + Send + 'static,
     ) -> Result<Self, FirewallError> {
         let failed = |error: io::Error| FirewallError::Changes { reason: error.to_string() };
@@ -84,7 +99,7 @@ impl Changes {
         let work = move || {
             while wait(&sockets, &thread_bell) {
                 // Every socket is read, also where the first has something to say.
-                if sockets.iter().filter(|socket| drain(socket)).count() > 0 {
+                if sockets.iter().filter(|socket| drain(socket, sets.as_ref())).count() > 0 {
                     on_change();
                 }
             }
@@ -126,12 +141,12 @@ fn wait(sockets: &[OwnedFd], bell: &OwnedFd) -> bool {
 }
 
 /// Reads everything; whether there was anything that matters.
-fn drain(socket: &OwnedFd) -> bool {
+fn drain(socket: &OwnedFd, sets: Option<&OwnSets>) -> bool {
     let mut any = false;
     let mut buffer = vec![0; DATAGRAM_MAX];
     loop {
         match recv(socket, &mut buffer, RecvFlags::DONTWAIT) {
-            Ok((length, _)) => any |= matters(buffer.get(..length).unwrap_or_default()),
+            Ok((length, _)) => any |= matters(buffer.get(..length).unwrap_or_default(), sets),
             // A kernel that had too much to say has said enough.
             Err(Errno::NOBUFS) => any = true,
             Err(Errno::INTR) => {}
@@ -141,15 +156,78 @@ fn drain(socket: &OwnedFd) -> bool {
 }
 
 /// Whether one of these messages is about more than what changes all the time. What cannot be read matters.
-fn matters(mut messages: &[u8]) -> bool {
+fn matters(mut messages: &[u8], sets: Option<&OwnSets>) -> bool {
     while !messages.is_empty() {
         let Ok(message) = NetlinkBuffer::new_checked(messages) else { return true };
         let kind = message.message_type();
-        if !CLASSES.contains(&kind) && !ELEMENTS.contains(&kind) {
+        let matters = if ELEMENTS.contains(&kind) {
+            sets.is_some_and(|sets| sets.were_changed_by_another(message.port_number(), message.payload()))
+        } else {
+            !PASSING.contains(&kind)
+        };
+        if matters {
             return true;
         }
         let length = usize::try_from(message.length()).unwrap_or(usize::MAX);
         messages = messages.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
     false
+}
+
+/// The sets of an access point's table, which it changes all the time, and another program should not.
+#[derive(Debug)]
+pub(crate) struct OwnSets {
+    pub(crate) table: String,
+    /// The netlink port from which the access point changes them. What the kernel does by itself has none.
+    pub(crate) port: u32,
+}
+
+impl OwnSets {
+    /// Whether a message about an element, from this port, is about one of these sets and not the access point's doing.
+    fn were_changed_by_another(&self, port: u32, message: &[u8]) -> bool {
+        if [0, self.port].contains(&port) {
+            return false;
+        }
+        let attributes = message.get(NETFILTER_HEADER..).unwrap_or_default();
+        let table = NlasIterator::new(attributes).next().and_then(Result::ok);
+        let Some(table) = table.filter(|first| first.kind() == NFTA_SET_ELEM_LIST_TABLE) else { return true };
+        table.value().strip_suffix(&[0]).is_none_or(|name| name == self.table.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message about an element of a set of this table, changed from this port.
+    fn element(port: u32, table: &str) -> Vec<u8> {
+        let mut payload = vec![2, 0, 0, 0];
+        payload.extend((u16::try_from(table.len() + 5).unwrap()).to_ne_bytes());
+        payload.extend(NFTA_SET_ELEM_LIST_TABLE.to_ne_bytes());
+        payload.extend(table.as_bytes());
+        payload.push(0);
+        let length = u32::try_from(16 + payload.len()).unwrap();
+        let mut message = length.to_ne_bytes().to_vec();
+        message.extend(0xa0c_u16.to_ne_bytes());
+        message.extend([0; 6]);
+        message.extend(port.to_ne_bytes());
+        message.extend(payload);
+        message.resize(message.len().next_multiple_of(4), 0);
+        message
+    }
+
+    #[test]
+    fn elements_matter_where_another_program_puts_them_into_the_own_table() {
+        let sets = OwnSets { table: "guestright".to_owned(), port: 7 };
+        let matters = |port, table| matters(&element(port, table), Some(&sets));
+        assert!(matters(8, "guestright"));
+        assert!(!matters(7, "guestright"), "the access point's own doing");
+        assert!(!matters(0, "guestright"), "the kernel's own doing");
+        assert!(!matters(8, "fw4"), "another table");
+        let mut cut = element(8, "guestright");
+        cut.truncate(22);
+        cut[0] = 22;
+        assert!(super::matters(&cut, Some(&sets)), "what cannot be read");
+        assert!(!super::matters(&element(8, "guestright"), None));
+    }
 }

@@ -9,7 +9,8 @@ use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size, set_socket_timeout};
 use rustix::net::{
-    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with,
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, bind, getsockname, recv, send,
+    socket_with,
 };
 
 use crate::FirewallError;
@@ -61,6 +62,17 @@ impl Netlink {
     /// The number of the message that was appended last.
     pub(crate) fn sequence(&self) -> u32 {
         self.sequence
+    }
+
+    /// The number by which the kernel knows this socket, in what it tells others about changes made through it.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub(crate) fn port(&self) -> Result<u32, FirewallError> {
+        let address = getsockname(&self.socket).and_then(SocketAddrNetlink::try_from);
+        address
+            .map(|address| address.pid())
+            .map_err(|error| refused("ask for a netlink socket's port", error.into()))
     }
 
     /// Where requests about interfaces may go, which netlink has no messages for.

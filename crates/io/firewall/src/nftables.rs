@@ -236,6 +236,11 @@ impl Nftables {
         Ok(Self { socket: Netlink::open(Some(NETFILTER))? })
     }
 
+    /// The netlink port from which changes are made.
+    pub(crate) fn port(&self) -> Result<u32, FirewallError> {
+        self.socket.port()
+    }
+
     /// Carries out all of it at once, or nothing.
     ///
     /// # Errors

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use super::Firewall;
+use crate::changes::OwnSets;
 use crate::lookup::{interface_addresses, interface_exists, own_addresses, require_interface};
 use crate::nftables::Nftables;
 use crate::policy_routing::Prohibition;
 use crate::ruleset::{self, Marks};
 use crate::shaping::{Leaf, Tree, class_handle};
 use crate::state::{State, left_behind};
-use crate::{FirewallError, Settings, Warning, elements, offloading, static_filter, tool};
+use crate::{Changes, FirewallError, Settings, Warning, elements, offloading, static_filter, tool};
 
 /// Which of the layers are in force that not every kernel has, or that may be lost for a while. Grants that end by
 /// themselves are always.
@@ -192,6 +193,16 @@ impl Firewall {
         {
             tracing::warn!(%error, "our table could not be removed");
         }
+    }
+
+    /// Begins to listen for changes of all that [`Firewall::reconcile`] puts back, in the network namespace of the calling thread,
+    /// until the result is dropped. `on_change` is called as [`Changes::watch`] calls it.
+    ///
+    /// # Errors
+    /// As [`Changes::watch`].
+    pub fn watch(&self, on_change: impl Fn() + Send + 'static) -> Result<Changes, FirewallError> {
+        let sets = OwnSets { table: self.settings.table.clone(), port: self.kernel.port()? };
+        Changes::watch_layers(sets, on_change)
     }
 
     /// Which layers are in force.

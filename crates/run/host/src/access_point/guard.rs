@@ -3,8 +3,8 @@
 use super::stations::{Radios, Stations};
 use guestright_error::RunError;
 use guestright_firewall::{
-    self as firewall, Changes, Class, Firewall, FirewallError, Flow, Layers, MacAddress, Passing, Shaping,
-    Traffic, translated_ports,
+    self as firewall, Class, Firewall, FirewallError, Flow, Layers, MacAddress, Passing, Shaping, Traffic,
+    translated_ports,
 };
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::access_point::{Address, Gate};
@@ -27,8 +27,9 @@ const ORDERS_MAX: usize = 256;
 const IKE_PORT: u16 = 500;
 /// The kernel's table of connections is read at most so often: it may be long.
 const LOOK_UP_EVERY: Duration = Duration::from_secs(1);
-/// The layers are compared with what they should be this often, also when nobody has said that something was changed.
-const COMPARE_EVERY: Duration = Duration::from_secs(5);
+/// The layers are compared with what they should be this often, also when the kernel has not said that something was changed. It
+/// says so for all that they consist of: this is for what we do not know.
+const COMPARE_EVERY: Duration = Duration::from_secs(60);
 /// And not more often than so.
 const COMPARE_GAP: Duration = Duration::from_millis(300);
 /// So often in a row putting the layers back may fail.
@@ -164,7 +165,7 @@ pub(super) fn start(mut firewall: Firewall) -> Result<Running, RunError> {
     let left = Arc::clone(&waiting);
     let (changed, pending) = (sender.clone(), Arc::<AtomicBool>::default());
     let noticed = Arc::clone(&pending);
-    let changes = Changes::watch_layers(move || {
+    let changes = firewall.watch(move || {
         if !noticed.swap(true, Ordering::Relaxed) {
             let _ = changed.send(Order::Compare); // The thread may have ended.
         }

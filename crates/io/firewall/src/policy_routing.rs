@@ -92,18 +92,21 @@ impl Prohibition {
     /// # Errors
     /// The kernel refuses.
     pub(crate) fn up(&self) -> Result<(), FirewallError> {
-        let table = TABLE.to_string();
-        for (address, prefix) in &self.never {
-            ip("-4", &format!("route replace prohibit {address}/{prefix} table {table} protocol kernel"))?;
-        }
+        let prohibited = self.never.iter().map(|(address, prefix)| {
+            format!("route replace prohibit {address}/{prefix} table {TABLE} protocol kernel")
+        });
+        let mut routes: Vec<String> = prohibited.collect();
         // What prohibits comes first, and what makes exceptions from it last.
-        for rule in self.rules().iter().rev() {
-            if !rule.is_there()? {
-                ip(
-                    rule.family,
-                    &format!("rule add preference {} {} protocol kernel", rule.preference, rule.words),
-                )?;
-            }
+        for family in families().collect::<Vec<_>>().into_iter().rev() {
+            let shown = show(family)?;
+            let rules = self.rules().into_iter().rev().filter(|rule| rule.family == family);
+            let missing = rules.filter(|rule| rule.count(&shown) == 0);
+            let add = |rule: Rule| {
+                format!("rule add preference {} {} protocol kernel", rule.preference, rule.words)
+            };
+            let before = if family == "-4" { std::mem::take(&mut routes) } else { Vec::new() };
+            let commands: Vec<String> = before.into_iter().chain(missing.map(add)).collect();
+            tool::ip(family, &commands)?;
         }
         for interface in [&self.guests, &self.uplink] {
             write(interface, "1");
@@ -118,10 +121,9 @@ impl Prohibition {
     pub(crate) fn is_up(&self) -> Result<bool, FirewallError> {
         let mut shown = BTreeMap::new();
         for family in families() {
-            shown.insert(family, show(family, None)?);
+            shown.insert(family, show(family)?);
         }
-        let is_there =
-            |rule: &Rule| shown.get(rule.family).is_some_and(|text| text.lines().any(|line| rule.is(line)));
+        let is_there = |rule: &Rule| shown.get(rule.family).is_some_and(|text| rule.count(text) > 0);
         let interfaces = [&self.guests, &self.uplink];
         let marks = interfaces.into_iter().all(|interface| read(interface).is_none_or(|value| value == "1"));
         let routes = match tool::json("ip", &["-j", "-4", "route", "show", "table", &TABLE.to_string()]) {
@@ -138,13 +140,17 @@ impl Prohibition {
     /// # Errors
     /// The kernel refuses.
     pub(crate) fn down(&self) -> Result<(), FirewallError> {
-        for rule in self.rules() {
-            while rule.is_there()? {
-                ip(rule.family, &format!("rule delete preference {} {}", rule.preference, rule.words))?;
-            }
+        for family in families() {
+            let shown = show(family)?;
+            let rules = self.rules().into_iter().filter(|rule| rule.family == family);
+            let delete = |rule: &Rule| format!("rule delete preference {} {}", rule.preference, rule.words);
+            // One that is there twice is deleted twice.
+            let commands: Vec<String> =
+                rules.flat_map(|rule| std::iter::repeat_n(delete(&rule), rule.count(&shown))).collect();
+            tool::ip(family, &commands)?;
         }
         // Without routes there is no such table, which ip calls an error.
-        let _ = ip("-4", &format!("route flush table {TABLE}"));
+        let _ = tool::ip("-4", &[format!("route flush table {TABLE}")]);
         for interface in &self.valid_mark {
             write(interface, "0");
         }
@@ -215,8 +221,9 @@ impl Prohibition {
 }
 
 impl Rule {
-    fn is_there(&self) -> Result<bool, FirewallError> {
-        Ok(show(self.family, Some(self.preference))?.lines().any(|line| self.is(line)))
+    /// How often the rule is among those that ip shows.
+    fn count(&self, shown: &str) -> usize {
+        shown.lines().filter(|line| self.is(line)).count()
     }
 
     /// Whether ip shows this rule so: it puts "from all" before it, may say `[detached]` where the interface is not
@@ -237,17 +244,9 @@ fn bridge_ports(interface: &str) -> Result<Vec<String>, FirewallError> {
     Ok(links.filter_map(|link| Some(link["ifname"].as_str()?.to_owned())).collect())
 }
 
-/// The rules of a family, or those at one position.
-fn show(family: &str, preference: Option<u32>) -> Result<String, FirewallError> {
-    let preference = preference.map(|preference| preference.to_string());
-    let at = preference.as_deref().map(|preference| ["preference", preference]);
-    let arguments: Vec<_> = [family, "rule", "show"].into_iter().chain(at.into_iter().flatten()).collect();
-    tool::run("ip", &arguments, "")
-}
-
-fn ip(family: &str, words: &str) -> Result<(), FirewallError> {
-    let arguments: Vec<_> = [family].into_iter().chain(words.split(' ')).collect();
-    tool::run("ip", &arguments, "").map(|_| ())
+/// The rules of a family.
+fn show(family: &str) -> Result<String, FirewallError> {
+    tool::run("ip", &[family, "rule", "show"], "")
 }
 
 fn path(interface: &str) -> String {

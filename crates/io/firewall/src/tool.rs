@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Write as _};
 use std::process::{Command, Output, Stdio};
 
-use guestright_command::{Known, system_command};
+use guestright_command::{CommandError, Known, system_command};
 use serde_json::Value;
 
 use crate::FirewallError;
@@ -37,6 +37,28 @@ pub(crate) fn nft_list(what: &[&str]) -> Result<Vec<Value>, FirewallError> {
 /// Runs several tc commands in one process; stops at the first that fails.
 pub(crate) fn tc(text: &str) -> Result<(), FirewallError> {
     run("tc", &["-batch", "-"], text).map(|_| ())
+}
+
+/// Runs several ip commands about a family of addresses (`-4`, `-6`) in one process, or none if there are none; stops at the first
+/// that fails, which is the one that the error names.
+pub(crate) fn ip(family: &str, commands: &[String]) -> Result<(), FirewallError> {
+    if commands.is_empty() {
+        return Ok(());
+    }
+    let result = run("ip", &[family, "-batch", "-"], &(commands.join("\n") + "\n"));
+    result.map(|_| ()).map_err(|error| match error {
+        FirewallError::Command(CommandError::Failed { status, stderr, hint, command }) => {
+            let command = failed(&stderr, commands).map_or(command, |failed| format!("ip {family} {failed}"));
+            CommandError::Failed { command, status, stderr, hint }.into()
+        }
+        other => other,
+    })
+}
+
+/// The command of a batch that failed, as ip and tc say it: `Command failed -:3`.
+fn failed<'a>(stderr: &str, commands: &'a [String]) -> Option<&'a String> {
+    let number = stderr.lines().find_map(|line| line.strip_prefix("Command failed -:"))?;
+    commands.get(number.trim().parse::<usize>().ok()?.checked_sub(1)?)
 }
 
 /// Runs a program that answers in JSON.
@@ -94,5 +116,20 @@ fn hint(stderr: &str) -> &'static str {
          ruleset. Restart the access point."
     } else {
         ""
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_of_a_batch_that_failed_is_found() {
+        let commands = ["rule add preference 70", "rule add preference 71"].map(str::to_owned);
+        let stderr = "RTNETLINK answers: File exists\nCommand failed -:2\n";
+        assert_eq!(failed(stderr, &commands), Some(&commands[1]));
+        for odd in ["", "Command failed -:0", "Command failed -:3", "Command failed -:x"] {
+            assert_eq!(failed(odd, &commands), None, "{odd}");
+        }
     }
 }

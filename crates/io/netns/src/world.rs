@@ -110,21 +110,24 @@ impl World {
         let names = (self.namespace(a.0)?, self.namespace(b.0)?);
         check_name("an interface", a.1, INTERFACE_NAME_MAX)?;
         check_name("an interface", b.1, INTERFACE_NAME_MAX)?;
-        #[rustfmt::skip]
-        let arguments = [
-            "link", "add", a.1, "netns", &names.0, "type", "veth", "peer", "name", b.1, "netns", &names.1,
-        ];
-        tool::run("ip", &arguments)?;
-        for (host, interface) in [a, b] {
-            if let Some(mtu) = options.mtu {
-                self.ip(host, &["link", "set", interface, "mtu", &mtu.to_string()])?;
-            }
-            if !options.segmentation_offload {
-                self.segmentation_offload_off(host, interface)?;
-            }
-            self.up(host, interface)?;
+        // One command for as much as can be: the kernel takes longer to begin one than to carry it out. The far end cannot come up
+        // before the near one is there.
+        let mtu = options.mtu.map(|mtu| mtu.to_string());
+        let mtu: Vec<&str> = mtu.iter().flat_map(|mtu| ["mtu", mtu.as_str()]).collect();
+        let mut arguments = vec!["link", "add", "name", a.1, "netns", &names.0];
+        arguments.extend(&mtu);
+        if options.segmentation_offload {
+            arguments.push("up");
         }
-        Ok(())
+        arguments.extend(["type", "veth", "peer", "name", b.1, "netns", &names.1]);
+        arguments.extend(&mtu);
+        tool::run("ip", &arguments)?;
+        if !options.segmentation_offload {
+            self.segmentation_offload_off(a.0, a.1)?;
+            self.segmentation_offload_off(b.0, b.1)?;
+            self.up(a.0, a.1)?;
+        }
+        self.up(b.0, b.1)
     }
 
     /// Adds a bridge to a host, up. An access point's visitors each get a link, and the links one bridge.
@@ -133,8 +136,7 @@ impl World {
     /// A bad name, no such host, or the kernel refuses.
     pub fn add_bridge(&self, host: &str, bridge: &str) -> Result<(), NetnsError> {
         check_name("a bridge", bridge, INTERFACE_NAME_MAX)?;
-        self.ip(host, &["link", "add", bridge, "type", "bridge"])?;
-        self.up(host, bridge)
+        self.ip(host, &["link", "add", "name", bridge, "up", "type", "bridge"])
     }
 
     /// Puts a host's interface on its bridge. An `isolated` one reaches no other isolated one, as on a
@@ -240,7 +242,14 @@ impl World {
     /// # Errors
     /// No such host, or the program failed.
     pub fn run(&self, host: &str, program: &str, arguments: &[&str]) -> Result<String, NetnsError> {
-        let mut command = self.command(host, program)?;
+        let mut command = match program {
+            // It goes there by itself.
+            "ip" => tool::command("ip"),
+            _ => self.command(host, program)?,
+        };
+        if program == "ip" {
+            command.args(["-n", &self.namespace(host)?]);
+        }
         command.args(arguments).stdin(Stdio::null());
         let output = tool::output(&mut command)?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())

@@ -137,8 +137,13 @@ fn lane(programs: Vec<Program>, is_nice: bool) -> Result<Report> {
 
 /// The same command, which gives way to others.
 fn nice(command: &Command) -> Command {
+    with_niceness(command, NICENESS)
+}
+
+/// The same command, behind so many units of niceness (nice(1)).
+pub(super) fn with_niceness(command: &Command, niceness: &str) -> Command {
     let mut nice = Command::new("nice");
-    nice.args(["-n", NICENESS]).arg(command.get_program()).args(command.get_args());
+    nice.args(["-n", niceness]).arg(command.get_program()).args(command.get_args());
     if let Some(folder) = command.get_current_dir() {
         nice.current_dir(folder);
     }

@@ -46,12 +46,13 @@ pub(crate) fn ip(family: &str, commands: &[String]) -> Result<(), FirewallError>
         return Ok(());
     }
     let result = run("ip", &[family, "-batch", "-"], &(commands.join("\n") + "\n"));
-    result.map(|_| ()).map_err(|error| match error {
-        FirewallError::Command(CommandError::Failed { status, stderr, hint, command }) => {
-            let command = failed(&stderr, commands).map_or(command, |failed| format!("ip {family} {failed}"));
-            CommandError::Failed { command, status, stderr, hint }.into()
+    result.map(|_| ()).map_err(|mut error| {
+        if let FirewallError::Command(CommandError::Failed { command, stderr, .. }) = &mut error
+            && let Some(failed) = failed(stderr, commands)
+        {
+            *command = format!("ip {family} {failed}");
         }
-        other => other,
+        error
     })
 }
 

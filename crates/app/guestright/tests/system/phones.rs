@@ -1,7 +1,7 @@
 //! Phones that join the Wi-Fi by 802.1X: Debian's `eapol_test`, `wpa_supplicant` and `hostapd` before the real programs, an access
 //! point at one household, the home of the phone at another.
 
-mod air;
+pub(crate) mod air;
 mod far;
 mod flood;
 mod radsec;

@@ -4,10 +4,13 @@
 //!   member, resident, hostile ── router (access point) ── net ── manor (the household's home, gateway)
 //!     anna    ben       cara                               └─ v1 (NAT) ── w1: dan's stock softphone
 //! ```
+//!
+//! Anna's phone joined by 802.1X; the others are in an open network.
 
 use crate::call::wav;
+use crate::phones::air;
 use crate::town::baresip::{Baresip, Wanted};
-use crate::town::{PATIENCE, Rules, Town, inside, succeeded, until};
+use crate::town::{PATIENCE, Program, Rules, Town, inside, session, succeeded, until};
 use crate::voice::exchange::{bring_home, join, open, status, translate, uplink};
 use crate::voice::telephone::{Telephone, Who, file};
 use serde_json::{Value, json};
@@ -46,8 +49,30 @@ fn build() -> Town {
     std::fs::write(town.path(HOME), format!("listen = \"0.0.0.0:7274\"\n{home}{more}")).unwrap();
     let ap = std::fs::read_to_string(town.path("house/ap.toml")).unwrap();
     let ap = ap.replace("home = \"127.0.0.1:7274\"", "home = \"198.18.40.2:7274\"");
-    std::fs::write(town.path("house/ap.toml"), format!("{ap}{RADIO}")).unwrap();
+    std::fs::write(town.path("house/ap.toml"), format!("{ap}{RADIO}[phones]\n")).unwrap();
     town
+}
+
+/// Anna's phone joins at the access point's port, by the files that her home has made.
+fn join_by_802_1x(town: &Town) -> [Program; 2] {
+    succeeded(&town.run(&["team", "member", "add", "anna", "--phone", "--dir", "house", "--home", HOME]));
+    let printed = ["ap", "hostapd", "--interface", "port21", "--config", "house/ap.toml"];
+    let printed = succeeded(&town.run(&printed));
+    let hostapd = air::start_hostapd(&town.world, ("router", "port21"), &printed, &town.directory);
+    let profile = std::fs::read_to_string(town.path("house/anna-phone/wpa_supplicant.conf")).unwrap();
+    let supplicant = air::start_supplicant(&town.world, "member", &profile, &town.directory);
+    town.until_status("anna's phone to have joined", |status| {
+        status["phones"]["joined"][0]["mac"].is_string()
+    });
+    [hostapd, supplicant]
+}
+
+/// Whether the phone that joined is the one whose session this address has.
+fn is_bound(town: &Town, host: &str) -> bool {
+    let status = town.status();
+    let session = session(&status, &town.address_of(host));
+    let joined = status["phones"]["joined"].as_array().unwrap();
+    joined.len() == 1 && joined[0]["mac"] == session["mac"] && joined[0]["team"] == session["team"]
 }
 
 /// Dan's telephone: a stock softphone that takes every call.
@@ -195,6 +220,7 @@ fn a_call_for_which_there_is_no_room_is_refused_before_it_rings_and_the_others_g
     let _home = open(&town, "manor", HOME, "home.log");
     let _ap = town.start("ap");
     town.until_status("the access point to reach its home", |status| status["home_up"] == true);
+    let _joined = join_by_802_1x(&town);
     wav::write(&town.path("speech.wav"), &wav::speech());
     let speech = file(&town, "speech.wav");
     let sound = ["--play", &speech, "--loop"];
@@ -205,6 +231,7 @@ fn a_call_for_which_there_is_no_room_is_refused_before_it_rings_and_the_others_g
     town.until_status("all to be served", |status| {
         status["sessions"].as_array().is_some_and(|sessions| sessions.len() == 3)
     });
+    assert!(is_bound(&town, "member"), "{}", town.status());
     let dan = softphone(&town);
     let ben = Telephone::listen(&town, Who::Ben, &sound);
     until("both to be registered", || {

@@ -6,6 +6,7 @@ use crate::town::{Program, guestright, succeeded};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use guestright_eap::{Authority, Certificate, Credential, PrivateKey};
+use guestright_netns::World;
 use guestright_profile::pkcs12;
 use guestright_radius::{Realm, Secret};
 use guestright_units::{Seed, TeamId};
@@ -14,6 +15,7 @@ use rand::rngs::StdRng;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -201,56 +203,12 @@ impl Air {
 
     /// hostapd as a switch would run it, at the guest's port, with the settings for RADIUS that our program prints.
     pub(super) fn start_hostapd(&self) -> Program {
-        const TAKEN: [&str; 8] = [
-            "eapol_version=",
-            "eap_reauth_period=",
-            "own_ip_addr=",
-            "nas_identifier=",
-            "auth_server_",
-            "acct_server_",
-            "radius_acct_",
-            "radius_das_",
-        ];
-        let printed = self.hostapd_settings();
-        let radius = printed.lines().filter(|line| TAKEN.iter().any(|word| line.starts_with(word)));
-        let radius: String = radius.map(|line| format!("{line}\n")).collect();
-        let settings = format!("interface=port\ndriver=wired\nieee8021x=1\nuse_pae_group_addr=1\n{radius}");
-        let path = self.region.path(AT, "hostapd.conf");
-        std::fs::write(&path, settings).unwrap();
-        let mut command = self.region.world.command(AT, "hostapd").unwrap();
-        let hostapd = Program::start(command.arg("-dd").arg(&path), &self.region.path(AT, "hostapd.log"));
-        hostapd.hear_line("to be ready", |line| line.contains("AP-ENABLED"));
-        hostapd
+        start_hostapd(&self.region.world, (AT, "port"), &self.hostapd_settings(), &self.region.path(AT, ""))
     }
 
     /// The guest's supplicant, on a cable.
     pub(super) fn start_supplicant(&self, profile: &str) -> Program {
-        let is_of_the_air = |line: &str| {
-            let words = [
-                "ssid=",
-                "proto=",
-                "key_mgmt=",
-                "pairwise=",
-                "ieee80211w=",
-                "interworking=",
-                "hs20=",
-                "auto_",
-                "pmf=",
-            ];
-            words.iter().any(|word| line.trim().starts_with(word))
-        };
-        let wired: String =
-            profile.lines().filter(|line| !is_of_the_air(line)).map(|line| format!("{line}\n")).collect();
-        let wired =
-            wired.replacen("network={", "ap_scan=0\nnetwork={\n\tkey_mgmt=IEEE8021X\n\teapol_flags=0", 1);
-        let path = self.region.path(AT, "supplicant.conf");
-        std::fs::write(&path, wired).unwrap();
-        let guest = format!("guest-{AT}");
-        let mut command = self.region.world.command(&guest, "wpa_supplicant").unwrap();
-        command.args(["-D", "wired", "-i", "wlan0", "-c"]).arg(&path);
-        let supplicant = Program::start(&mut command, &self.region.path(AT, "supplicant.log"));
-        supplicant.hear_line("to have joined", |line| line.contains("CTRL-EVENT-EAP-SUCCESS"));
-        supplicant
+        start_supplicant(&self.region.world, &format!("guest-{AT}"), profile, &self.region.path(AT, ""))
     }
 
     /// Whose phone has joined, if one has.
@@ -258,6 +216,58 @@ impl Air {
         let status = self.status();
         status["phones"]["joined"].as_array()?.first()?["team"].as_str().map(str::to_owned)
     }
+}
+
+/// hostapd at a port of a host, with what our program has printed for RADIUS; its files are in `directory`.
+pub(crate) fn start_hostapd(world: &World, at: (&str, &str), printed: &str, directory: &Path) -> Program {
+    const TAKEN: [&str; 8] = [
+        "eapol_version=",
+        "eap_reauth_period=",
+        "own_ip_addr=",
+        "nas_identifier=",
+        "auth_server_",
+        "acct_server_",
+        "radius_acct_",
+        "radius_das_",
+    ];
+    let (host, port) = at;
+    let radius = printed.lines().filter(|line| TAKEN.iter().any(|word| line.starts_with(word)));
+    let radius: String = radius.map(|line| format!("{line}\n")).collect();
+    let settings = format!("interface={port}\ndriver=wired\nieee8021x=1\nuse_pae_group_addr=1\n{radius}");
+    let path = directory.join("hostapd.conf");
+    std::fs::write(&path, settings).unwrap();
+    let mut command = world.command(host, "hostapd").unwrap();
+    let hostapd = Program::start(command.arg("-dd").arg(&path), &directory.join("hostapd.log"));
+    hostapd.hear_line("to be ready", |line| line.contains("AP-ENABLED"));
+    hostapd
+}
+
+/// A supplicant with a phone's file, on a cable; its files are in `directory`.
+pub(crate) fn start_supplicant(world: &World, guest: &str, profile: &str, directory: &Path) -> Program {
+    let is_of_the_air = |line: &str| {
+        let words = [
+            "ssid=",
+            "proto=",
+            "key_mgmt=",
+            "pairwise=",
+            "ieee80211w=",
+            "interworking=",
+            "hs20=",
+            "auto_",
+            "pmf=",
+        ];
+        words.iter().any(|word| line.trim().starts_with(word))
+    };
+    let wired: String =
+        profile.lines().filter(|line| !is_of_the_air(line)).map(|line| format!("{line}\n")).collect();
+    let wired = wired.replacen("network={", "ap_scan=0\nnetwork={\n\tkey_mgmt=IEEE8021X\n\teapol_flags=0", 1);
+    let path = directory.join("supplicant.conf");
+    std::fs::write(&path, wired).unwrap();
+    let mut command = world.command(guest, "wpa_supplicant").unwrap();
+    command.args(["-D", "wired", "-i", "wlan0", "-c"]).arg(&path);
+    let supplicant = Program::start(&mut command, &directory.join("supplicant.log"));
+    supplicant.hear_line("to have joined", |line| line.contains("CTRL-EVENT-EAP-SUCCESS"));
+    supplicant
 }
 
 /// `eapol_test` prints each attribute and its value on the next line.

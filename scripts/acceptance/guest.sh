@@ -34,13 +34,13 @@ uptime_seconds() { cut -d ' ' -f 1 /proc/uptime; }
 
 note() { echo "@@ note $(uptime_seconds) s: $*"; }
 
-# Runs a step in a shell of its own that ends at the first failure.
+# Runs a step in a shell of its own that ends at the first failure. What it has to report to the host goes to its descriptor 3.
 step() { # name, command…
     local name=$1 began ended
     shift
     began=$(uptime_seconds)
     : >"/guest/work/$name.began"
-    ( set -eE; trap 'echo "failed: $BASH_COMMAND" >&2' ERR; "$@" ) >"/guest/out/$name.log" 2>&1
+    ( set -eE; trap 'echo "failed: $BASH_COMMAND" >&2' ERR; "$@" ) 3>&1 >"/guest/out/$name.log" 2>&1
     local code=$?
     ended=$(uptime_seconds)
     if [ $code -eq 0 ]; then

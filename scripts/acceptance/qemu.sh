@@ -8,7 +8,7 @@
 # shellcheck shell=bash
 
 MODULES_WANTED=(veth tun wireguard nf_tables nft_ct nft_masq nft_redir nft_chain_nat nft_reject_inet sch_htb
-    sch_ingress cls_bpf)
+    sch_ingress cls_bpf esp4 xfrm_user)
 
 # shellcheck disable=SC2034 # Read by guest.sh.
 STEPS=(
@@ -22,6 +22,13 @@ STEPS=(
     "stock-client-home stock_client_comes_home"
     "rates-by-radio rates_are_read"
     "calls-by-radio calls_are_counted"
+    "phone-files phones_get_their_files"
+    "phones-join-by-passpoint phones_join_by_passpoint"
+    "phones-join-by-name phones_join_by_name"
+    "phone-tunnels-by-wireguard phone_tunnels_by_wireguard"
+    "phone-tunnels-by-ikev2 phone_tunnels_by_ikev2"
+    "two-teams-at-once two_teams_at_once"
+    "call-survives-a-roam call_survives_a_roam"
     "wireguard-kernel-and-ours kernel_meets_ours"
     "set-up-by-one-command set_up_by_one_command"
 )
@@ -32,6 +39,8 @@ STEPS=(
 . "$STAGE/radio.sh"
 # shellcheck source-path=SCRIPTDIR source=wireguard.sh
 . "$STAGE/wireguard.sh"
+# shellcheck source-path=SCRIPTDIR source=phones.sh
+. "$STAGE/phones.sh"
 # shellcheck source-path=SCRIPTDIR source=setup.sh
 . "$STAGE/setup.sh"
 
@@ -40,7 +49,7 @@ set_up() {
     for module in "${MODULES_WANTED[@]}"; do
         modprobe "$module"
     done
-    modprobe mac80211_hwsim radios=3
+    modprobe mac80211_hwsim radios=4
     build_town
     found_teams
 }

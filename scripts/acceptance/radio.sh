@@ -32,7 +32,7 @@ associated() { # host, interface
 
 lease_addresses() {
     start dnsmasq access dnsmasq --keep-in-foreground --conf-file=/dev/null --interface=wlan0 --bind-interfaces \
-        --dhcp-range=10.11.0.50,10.11.0.99,10m --no-resolv --no-hosts "--address=/#/$SERVER" --user=root \
+        --dhcp-range=10.11.0.50,10.11.0.99,10m --no-ping --no-resolv --no-hosts "--address=/#/$SERVER" --user=root \
         --pid-file=/guest/work/dnsmasq.number --dhcp-leasefile=/guest/work/leases --log-dhcp --log-facility=-
     within 10 has_socket access 67
     lease_address visitor wlan1
@@ -70,7 +70,7 @@ rates_are_read() {
     kill -HUP "$(cat /guest/work/ap.pid)"
     within 60 ap_says '.calls.now == 0'
     for host in visitor phone; do
-        by_tunnel up $host
+        by_tunnel up $host "$(member_on $host)"
         within 60 is_seen_as $host "$AWAY"
         within 60 signs $host 0
     done
@@ -95,14 +95,15 @@ calls_are_counted() {
     within 60 ap_says '.calls.now == 2' || { ap_says .calls; return 1; }
     stop telephone-visitor telephone-phone
     within 60 ap_says '.calls.now == 0'
-    by_tunnel down visitor
+    by_tunnel down visitor member
     by_tunnel down phone
 }
 
+member_on() { if [ "$1" = visitor ]; then echo member; else echo "$1"; fi; } # host
+
 # With wg-quick alone, as what is read from a QR code has it.
-by_tunnel() { # up or down, host
-    local member=$2
-    [ "$member" = phone ] || member=member
+by_tunnel() { # up or down, host, member if it is not called as its host
+    local member=${3:-$2}
     # wg-quick wants to tell somebody about the resolver; nobody here keeps one.
     mkdir -p /guest/work/tools
     printf '#!/bin/sh\n' >/guest/work/tools/resolvconf

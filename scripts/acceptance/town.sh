@@ -9,7 +9,7 @@ GUESTS=10.11.0.1
 INSIDE=10.73.5
 
 build_town() {
-    add_host visitor phone access internet away
+    add_host visitor phone access internet away next
     ip -n internet address add $SERVER/32 dev lo
     wire access uplink $ACCESS/24 internet to-access 198.51.100.1/24
     wire away uplink $AWAY/24 internet to-away 203.0.113.1/24
@@ -56,12 +56,15 @@ kind = "quota"
 quota_bytes = 0
 CONF
     done
+    printf '[links]\nannounce = "%s:7275"\n' $ACCESS >>access/home.toml
     cat >>away/home.toml <<CONF
 [gateway]
 uplink_interface = "uplink"
 backend = "kernel"
 dns_upstream = "$SERVER"
 [voice]
+[links]
+announce = "$AWAY:7275"
 CONF
     cat >access/ap.toml <<CONF
 key = "router.key"
@@ -74,6 +77,7 @@ uplink_interface = "uplink"
 interval_ms = 30000
 volume_bytes = 200000
 flush_ms = 500
+[phones]
 CONF
     start home-access access "$STAGE/guestright" --log info home --config access/home.toml
     start home-away away "$STAGE/guestright" --log info home --config away/home.toml

@@ -23,7 +23,7 @@ use verdicts::Verdicts;
 
 /// The machines and how long each may take, booting included: several times what they need on an idle computer.
 const MACHINES: [(Machine, Duration); 2] =
-    [(Machine::UserMode, Duration::from_secs(600)), (Machine::Emulated, Duration::from_secs(1_200))];
+    [(Machine::UserMode, Duration::from_secs(600)), (Machine::Emulated, Duration::from_secs(1_800))];
 
 /// Where the tunnel's test looks for packets of a kernel besides those in the repository.
 const CAPTURES: &str = "GUESTRIGHT_KERNEL_CAPTURES";

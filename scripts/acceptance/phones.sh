@@ -1,0 +1,407 @@
+# Stock phones that join by 802.1X, two of different teams, and a third household to which one of them goes on.
+#
+#   visitor (phone of `next`) ~~radio~~ access ── internet ── next, its home and its own access point
+#   phone (phone of `away`)   ~~radio~~ access, then next     away, its home
+#
+# What the phones have is in the files of `team member add --phone`; nothing of ours runs on them but the telephone of
+# the last step.
+# shellcheck shell=bash
+
+NEXT=198.18.0.2
+# The network of guests of `next`, and that of its members, without the last number.
+NEXT_GUESTS=10.12.0
+NEXT_INSIDE=10.74.5
+# What a phone fetches while bytes are compared, in files of the web server's.
+FILES=10
+# A roam takes at most so long, in milliseconds.
+ROAM_MS_MAX=3000
+# Digesting 8 MB takes the machine at least so long, in milliseconds, on a computer that has nothing else to do.
+DIGEST_MS=900
+
+# A third household that knows the others' homes, and what two phones import.
+phones_get_their_files() {
+    local team
+    wire next uplink $NEXT/24 internet to-next 198.18.0.1/24
+    ip -n next route add default via 198.18.0.1
+    iw phy phy3 set netns name next
+    ip -n next address add $NEXT_GUESTS.1/24 dev wlan3
+    ip -n next link set wlan3 up
+    guestright team init --dir next
+    guestright team member add home --role home --dir next
+    guestright team member add router --role access-point --dir next
+    guestright team gateway init --dir next --network $NEXT_INSIDE.0/24 --endpoint $NEXT:51820
+    for team in access away next; do
+        guestright team member list --dir $team --json | jq -c '.[] | select(.role == "home")' >/guest/work/home-of-$team
+    done
+    cat >next/home.toml <<CONF
+key = "home.key"
+certificate = "home.cert"
+state = "home-state"
+[policy]
+kind = "quota"
+quota_bytes = 0
+[links]
+announce = "$NEXT:7275"
+[gateway]
+uplink_interface = "uplink"
+backend = "kernel"
+dns_upstream = "$SERVER"
+[gateway.ikev2]
+profile = "modern"
+[voice]
+peers = ["$(id_of access)@$ACCESS:7275", "$(id_of away)@$AWAY:7275"]
+CONF
+    sed 's/"wlan0"/"wlan3"/' access/ap.toml >next/ap.toml
+    start home-next next "$STAGE/guestright" --log info home --config next/home.toml
+    within 60 has_lines /guest/out/home-next.txt
+    start ap-next next "$STAGE/guestright" --log info ap --config next/ap.toml
+    within 60 ap_of_says next '.home_up'
+    serve_addresses next wlan3 $NEXT_GUESTS
+    in_host next "$STAGE/guestright" team member add lodger --phone --dir next --home next/home.toml
+    in_host away "$STAGE/guestright" team member add phone --phone --dir away --home away/home.toml
+    cat next/home-state/neighbours.addresses
+    grep -F "$(team_of away)" next/home-state/neighbours.addresses
+}
+
+# What names a team, and its home.
+team_of() { jq -r .team "/guest/work/home-of-$1"; }
+
+id_of() { jq -r .id "/guest/work/home-of-$1"; }
+
+ap_of_says() { in_host "$1" "$STAGE/guestright" ap status --config "$1/ap.toml" --json | jq -e "$2"; } # household, expression
+
+serve_addresses() { # host, interface, network without its last number
+    start "dnsmasq-$1" "$1" dnsmasq --keep-in-foreground --conf-file=/dev/null --interface="$2" --bind-interfaces \
+        --dhcp-range="$3.50,$3.99,10m" --no-ping --no-resolv --no-hosts "--address=/#/$SERVER" --user=root \
+        --pid-file="/guest/work/dnsmasq-$1.number" --dhcp-leasefile="/guest/work/leases-$1" --log-dhcp --log-facility=-
+    within 10 has_socket "$1" 67
+}
+
+# The radio of a household, with what our program prints for hostapd.
+air_of() { # household, interface, words for `ap hostapd`…
+    local house=$1 interface=$2
+    shift 2
+    stop "hostapd-$house"
+    in_host "$house" "$STAGE/guestright" ap hostapd --config "$house/ap.toml" --interface "$interface" "$@" \
+        >"/guest/work/hostapd-$house.conf"
+    rm -f "/guest/out/hostapd-$house.txt"
+    start "hostapd-$house" "$house" hostapd "/guest/work/hostapd-$house.conf"
+    within 20 grep -q AP-ENABLED "/guest/out/hostapd-$house.txt"
+}
+
+# wpa_supplicant with a phone's file as it was made, and a socket for wpa_cli.
+phone_on() { # host, interface, file
+    { echo "ctrl_interface=/run/supplicant-$1"; cat "$3"; } >"/guest/work/phone-$1.conf"
+    stop "supplicant-$1"
+    ip -n "$1" address flush dev "$2"
+    rm -f "/guest/out/supplicant-$1.txt"
+    start "supplicant-$1" "$1" wpa_supplicant -i "$2" -D nl80211 -c "/guest/work/phone-$1.conf"
+}
+
+phone_says() { in_host "$1" wpa_cli -p "/run/supplicant-$1" -i "$2" status | grep -x "$3"; } # host, interface, line
+
+# Whether both sides say that the phone is in, and the access point, whose it is.
+has_joined() { # host, interface, household, team
+    phone_says "$1" "$2" 'wpa_state=COMPLETED' &&
+        ap_of_says "$3" "any(.phones.joined[]; .team == \"$(team_of "$4")\" and
+            .mac == \"$(in_host "$1" cat "/sys/class/net/$2/address")\")"
+}
+
+# A household that calls its Wi-Fi otherwise: both phones find it by their realms (ANQP).
+phones_join_by_passpoint() {
+    stop supplicant-visitor supplicant-phone hostapd
+    air_of access wlan0 --channel 6 --ssid "12 Mill Lane" --passpoint "12 Mill Lane" \
+        --team "$(team_of next)" --team "$(team_of away)"
+    both_join
+    local host
+    for host in visitor phone; do
+        phone_says $host "$(radio_of $host)" 'ssid=12 Mill Lane'
+        phone_says $host "$(radio_of $host)" 'selectedMethod=13 (EAP-TLS)'
+        grep INTERWORKING-SELECTED "/guest/out/supplicant-$host.txt"
+    done
+}
+
+# By the name that all phones know: WPA-Enterprise, EAP-TLS with the home of another team, management frames protected. The phones
+# come anew, so that none of them takes this for the network that it was in.
+phones_join_by_name() {
+    stop supplicant-visitor supplicant-phone
+    air_of access wlan0 --channel 6
+    both_join
+    local host
+    for host in visitor phone; do
+        phone_says $host "$(radio_of $host)" 'ssid=guestright'
+        phone_says $host "$(radio_of $host)" 'selectedMethod=13 (EAP-TLS)'
+        phone_says $host "$(radio_of $host)" 'EAP state=SUCCESS'
+        phone_says $host "$(radio_of $host)" 'pmf=[12]'
+        fails grep INTERWORKING-SELECTED "/guest/out/supplicant-$host.txt"
+        lease_address $host "$(radio_of $host)"
+    done
+    fails can_fetch phone 3
+}
+
+both_join() {
+    phone_on visitor wlan1 next/lodger-phone/wpa_supplicant.conf
+    phone_on phone wlan2 away/phone-phone/wpa_supplicant.conf
+    within 60 has_joined visitor wlan1 access next
+    within 60 has_joined phone wlan2 access away
+}
+
+radio_of() {
+    case $1 in
+    visitor) echo wlan1 ;;
+    phone) echo wlan2 ;;
+    esac
+}
+
+# The kernel's WireGuard with the text of the QR code, and its home signs.
+phone_tunnels_by_wireguard() {
+    judge phone "udp dport 51820" "udp sport 51820"
+    by_tunnel up phone
+    ip -n phone -details link show phone | grep -w wireguard
+    is_signed_for phone away
+}
+
+# strongSwan's client with what the profile for iPhones says. It has a trap where the tunnel will be: the first packet
+# brings it up.
+phone_tunnels_by_ikev2() {
+    judge visitor "udp dport { 500, 4500 }" "udp sport { 500, 4500 }"
+    prepare_ikev2
+    ip -n visitor xfrm policy
+    fails ip_has_tunnel
+    stage "traffic, and so a tunnel"
+    is_signed_for visitor next
+    ip_has_tunnel
+    in_host next "$STAGE/guestright" home status --config next/home.toml --json |
+        jq -e '.ikev2.peers | length == 1 and .[0].name == "lodger"'
+}
+
+ip_has_tunnel() { ip -n visitor xfrm state | grep 'proto esp'; }
+
+profile_says() { # key
+    sed -n "/<key>$1<\/key>/{n;s/.*<string>\(.*\)<\/string>.*/\1/p;q}" next/lodger-phone/apple.mobileconfig
+}
+
+prepare_ikev2() {
+    local own=/guest/work/ike
+    mkdir -p $own
+    [ "$(profile_says EncryptionAlgorithm)" = AES-256-GCM ]
+    [ "$(profile_says IntegrityAlgorithm)" = SHA2-256 ]
+    grep -A1 '<key>DiffieHellmanGroup</key>' next/lodger-phone/apple.mobileconfig | grep '<integer>19</integer>'
+    [ "$(profile_says AuthenticationMethod)" = SharedSecret ]
+    cat >$own/strongswan.conf <<CONF
+charon {
+  load = random nonce openssl aes sha1 sha2 hmac kdf gcm kernel-netlink socket-default vici
+  install_virtual_ip = yes
+  filelog { stderr { default = 1
+    flush_line = yes } }
+  plugins { vici { socket = unix://$own/vici } }
+}
+CONF
+    cat >$own/swanctl.conf <<CONF
+connections { home {
+  version = 2
+  remote_addrs = $(profile_says RemoteAddress)
+  proposals = aes256gcm16-prfsha256-ecp256
+  vips = 0.0.0.0
+  local { auth = psk
+    id = $(profile_says LocalIdentifier) }
+  remote { auth = psk
+    id = $(profile_says RemoteIdentifier) }
+  children { home {
+    remote_ts = 0.0.0.0/0
+    esp_proposals = aes256gcm16-ecp256
+    start_action = trap } }
+} }
+secrets { ike-1 { secret = "$(profile_says SharedSecret)" } }
+CONF
+    # charon has the folder of its number built in.
+    start charon-visitor visitor unshare --mount sh -c \
+        "mount -t tmpfs own /run && STRONGSWAN_CONF=$own/strongswan.conf exec /usr/lib/ipsec/charon"
+    within 30 swan --version --daemon
+    swan --load-all --file $own/swanctl.conf
+}
+
+swan() {
+    STRONGSWAN_CONF=/guest/work/ike/strongswan.conf swanctl "$@" --uri unix:///guest/work/ike/vici
+}
+
+# Whether a phone is on the Internet by its home, and signed for.
+is_signed_for() { # host, team
+    within 60 is_seen_as "$1" "$(home_of "$2")"
+    within 60 signs "$1" 0
+    within 60 can_fetch "$1" 60
+    within 60 signs "$1" 200000
+}
+
+team_on() { if [ "$1" = phone ]; then echo away; else echo next; fi; } # host
+
+home_of() {
+    case $1 in
+    away) echo "$AWAY" ;;
+    next) echo $NEXT ;;
+    esac
+}
+
+# Both at once: each fetches files, and then all have counted the same bytes of each, but for one in a thousand.
+two_teams_at_once() {
+    local host
+    for host in phone visitor; do
+        # Who has rested may have no session.
+        is_signed_for $host "$(team_on $host)"
+        within 60 counts_of $host
+        cp /guest/work/counts-$host /guest/work/before-$host
+    done
+    fetches phone >/guest/work/fetched-by-phone &
+    local other=$!
+    fetches visitor
+    wait $other
+    for host in phone visitor; do
+        # A home says what it has counted when it is asked for a receipt, every 30 s.
+        within 90 counts_agree $host || { cat /guest/work/agreed-$host; ap_says .sessions; return 1; }
+        note "$(cat /guest/work/agreed-$host)" >&3
+    done
+}
+
+fetches() { # host
+    local file
+    for ((file = 0; file < FILES; file++)); do
+        in_host "$1" curl -sS --max-time 60 "http://$SERVER/file" | cmp /guest/work/web/file -
+    done
+}
+
+# Counts the tunnel's packets where nobody of ours is.
+judge() { # host, what leaves, what comes
+    ip netns exec "$1" nft -f - <<RULES
+table inet judge {
+    counter both { }
+    chain there { type filter hook output priority 0; oifname $(radio_of "$1") $2 counter name both; }
+    chain back { type filter hook input priority 0; iifname $(radio_of "$1") $3 counter name both; }
+}
+RULES
+}
+
+judged() { in_host "$1" nft -j list counters table inet judge | jq '.nftables[] | .counter // empty | .bytes'; }
+
+# What the phone, the access point and the home have counted; nothing while there are packets on the way.
+counts_of() { # host
+    local team before ap home
+    team=$(team_on "$1")
+    before=$(judged "$1")
+    ap=$(ap_says ".sessions[] | select(.ip == \"$(cat "/guest/work/$1.address")\" and .open).counted")
+    home=$(in_host "$team" "$STAGE/guestright" home status --config "$team/home.toml" --json |
+        jq '.receipt_requests.open[0].counted // empty')
+    [ -n "$ap" ] && [ -n "$home" ] && [ "$before" = "$(judged "$1")" ] &&
+        echo "$before $ap $home" >"/guest/work/counts-$1"
+}
+
+# Whether all three have seen the same since `before`, but for one byte in a thousand.
+counts_agree() { # host
+    counts_of "$1" && paste -d ' ' "/guest/work/before-$1" "/guest/work/counts-$1" >/guest/work/both-counts &&
+        awk -v host="$1" -v wanted=$((FILES * 300000)) '{
+            least = most = $4 - $1
+            for (who = 2; who <= 3; who++) {
+                seen = $(who + 3) - $who
+                if (seen < least) least = seen
+                if (seen > most) most = seen
+            }
+            printf "%s: phone %d, access point %d, home %d bytes; they differ by %.4f %%\n", host, $4 - $1, $5 - $2,
+                $6 - $3, 100 * (most - least) / most
+            exit !(least >= wanted && (most - least) * 1000 <= most)
+        }' /guest/work/both-counts >"/guest/work/agreed-$1"
+}
+
+# While somebody at home and the phone talk, the phone goes on to another team's access point. What comes of the call is looked
+# at on both sides of the air: at the phone, and where its tunnel ends at home.
+call_survives_a_roam() {
+    local bssid
+    stop charon-visitor
+    air_of next wlan3 --channel 11
+    stage "a call with somebody at a desk"
+    add_host desk
+    wire desk uplink 198.18.1.2/24 internet to-desk 198.18.1.1/24
+    ip -n desk route add default via 198.18.1.1
+    by_tunnel up desk member
+    telephone desk member call listen --answer auto
+    within 60 grep -q '"event":"registered"' /guest/out/telephone-desk.txt
+    telephone phone phone call member
+    within 60 grep -q '"event":"protected"' /guest/out/telephone-phone.txt
+    stage "the phone looks around, as it does when a radio gets weak"
+    bssid=$(in_host next cat /sys/class/net/wlan3/address)
+    in_host phone wpa_cli -p /run/supplicant-phone -i wlan2 scan
+    within 20 knows_of "$bssid"
+    follow_the_radio
+    listen_to phone phone "src host $INSIDE.1"
+    listen_to away gr-home "src host $(ip -n phone -4 -json address show dev phone | jq -r '.[].addr_info[].local')"
+    within 30 has_packets phone 100
+    within 30 has_packets away 100
+    local before after
+    before=$(digest_ms)
+    stage "roam"
+    in_host phone wpa_cli -p /run/supplicant-phone -i wlan2 roam "$bssid"
+    within 60 has_joined phone wlan2 next away
+    within 60 ap_of_says next 'any(.sessions[]; .open and .signed > 0)'
+    local at
+    for at in phone away; do
+        within 30 has_packets $at $(($(packets_of $at | wc -l) + 100))
+    done
+    stop listen-phone listen-away
+    after=$(digest_ms)
+    echo "digests before and after took $before and $after ms"
+    [ "$before" -gt "$after" ] || before=$after
+    longest_gap phone "to the phone" "$before"
+    longest_gap away "from the phone" "$before"
+    fails grep -h '"event":"ended"' /guest/out/telephone-phone.txt /guest/out/telephone-desk.txt
+    stop telephone-phone telephone-desk follow
+    by_tunnel down phone
+    by_tunnel down desk member
+    stop supplicant-visitor supplicant-phone hostapd-access hostapd-next ap-next home-next dnsmasq-next
+}
+
+knows_of() { in_host phone wpa_cli -p /run/supplicant-phone -i wlan2 bss "$1" | grep '^ssid=guestright'; } # BSSID
+
+# What a phone's system does when its radio is somewhere else: it asks for an address.
+follow_the_radio() {
+    cat >/guest/work/follow.sh <<'SCRIPT'
+tail -n 0 -F "$1" 2>/dev/null | while read -r line; do
+    case $line in
+    *CTRL-EVENT-CONNECTED*) busybox udhcpc -i wlan2 -n -q -f -t 10 -T 1 -s "$2" ;;
+    esac
+done
+SCRIPT
+    start follow phone sh /guest/work/follow.sh /guest/out/supplicant-phone.txt "$STAGE/lease.sh"
+}
+
+# Voice that arrives: packets of the call with their times.
+listen_to() { # host, interface, whose
+    start "listen-$1" "$1" tcpdump -i "$2" -Q in -n -U -w "/guest/work/call-$1.pcap" \
+        "udp and $3 and not port 5060 and not port 53"
+    within 20 grep -q 'listening on' "/guest/out/listen-$1.txt"
+}
+
+packets_of() { tcpdump -n -tt -r "/guest/work/call-$1.pcap" "${@:2}" 2>/dev/null; } # host, filter…
+
+has_packets() { [ "$(packets_of "$1" | wc -l)" -ge "$2" ]; } # host, number
+
+# How busy the computer is that reckons this machine, by work that has nothing to do with what is measured.
+digest_ms() {
+    local began
+    began=$(date +%s%3N)
+    head -c 8000000 /dev/zero | busybox sha256sum >/dev/null
+    echo $(($(date +%s%3N) - began))
+}
+
+# The longest time without voice, which is no more than a roam may take. A machine that others leave no processor has longer, by
+# as much as its digests took longer.
+longest_gap() { # host, direction, milliseconds of a digest
+    packets_of "$1" | awk -v direction="$2" -v most=$ROAM_MS_MAX -v digest="$3" -v usual=$DIGEST_MS '
+        NR > 1 && $1 - last > gap { gap = $1 - last }
+        { last = $1 }
+        END {
+            if (digest > usual) most *= digest / usual
+            printf "roam: %d packets of voice %s, the longest time without one %d ms, of at most %d\n", NR, direction,
+                gap * 1000, most
+            exit !(NR > 200 && gap * 1000 <= most)
+        }' >/guest/work/gap || { cat /guest/work/gap; return 1; }
+    cat /guest/work/gap
+    note "$(cat /guest/work/gap)" >&3
+}

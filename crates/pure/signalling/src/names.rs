@@ -56,7 +56,7 @@ impl Names {
         Self { gateway, domains, members, by_address, by_key, contacts }
     }
 
-    /// These are the members from now on.
+    /// These are the members from now on. One with several addresses stands there once for each.
     pub fn set_members(&mut self, members: Vec<Member>) {
         self.by_address = members.iter().map(|member| (member.address, member.name.clone())).collect();
         self.by_key = members.iter().map(|member| (member.key, member.name.clone())).collect();

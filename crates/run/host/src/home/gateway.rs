@@ -260,6 +260,11 @@ impl Gateway {
         self.members.iter().filter_map(|member| member.delegate.as_ref().map(pair)).collect()
     }
 
+    /// Whether members come by IKE too, each with a secret that nobody else knows.
+    pub(super) fn knows_each_by_ike(&self) -> bool {
+        self.settings.ikev2.as_ref().is_some_and(|ikev2| ikev2.team_secret.is_none())
+    }
+
     /// Where each delegate's certificate is, and what it is now.
     pub(super) fn delegates(&self) -> impl Iterator<Item = (PathBuf, Certificate)> {
         let with_delegate = |member: &Member| {

@@ -2,6 +2,7 @@
 
 use super::gateway::Gateway;
 use crate::gateway_files::GatewayFiles;
+use crate::ike_files;
 use guestright_directory::Record;
 use guestright_error::{OrFail as _, RunError};
 use guestright_exchange::Members;
@@ -9,16 +10,24 @@ use guestright_identity::KeyId;
 use guestright_signalling::Member;
 use guestright_units::TeamId;
 
-/// The members with their keys, and their records as far as they have left any.
+/// The members with their keys, those that may come by IKEv2 too at both of their addresses, and their records as far as they have
+/// left any.
 pub(super) fn read(gateway: &Gateway) -> Result<Members, RunError> {
     let mut members = Members::default();
+    // With a secret of the whole team anybody in it passes for any member there, and would call in that one's name.
+    let by_ike = if gateway.knows_each_by_ike() { ike_files::read_all(gateway.files())? } else { Vec::new() };
     for (name, address, key) in gateway.members() {
+        let other_way = by_ike.iter().find(|(owner, file)| owner == name && file.key_id == key);
+        let other_address =
+            other_way.filter(|(_, file)| file.revoked.is_none()).map(|(_, file)| file.address);
         let Ok(key) = key.parse::<TeamId>().map(|id| KeyId(id.0)) else {
             tracing::warn!("a member's file names no key: the member cannot be called from elsewhere");
             continue;
         };
         members.records.extend(read_record(gateway.files(), name)?);
-        members.all.push(Member { name: name.to_owned(), key, address: address.into() });
+        for address in [Some(address), other_address].into_iter().flatten() {
+            members.all.push(Member { name: name.to_owned(), key, address: address.into() });
+        }
     }
     Ok(members)
 }

@@ -5,16 +5,18 @@
 //!     anna    ben       cara                               └─ v1 (NAT) ── w1: dan's stock softphone
 //! ```
 //!
-//! Anna's phone joined by 802.1X; the others are in an open network.
+//! Anna's phone joined by 802.1X, and Cara's comes home by IKEv2; the others have WireGuard in an open network.
 
 use crate::call::wav;
 use crate::phones::air;
+use crate::stock::{Client, ClientSettings};
 use crate::town::baresip::{Baresip, Wanted};
 use crate::town::{PATIENCE, Program, Rules, Town, inside, session, succeeded, until};
 use crate::voice::exchange::{bring_home, join, open, status, translate, uplink};
 use crate::voice::telephone::{Telephone, Who, file};
 use serde_json::{Value, json};
 use std::net::UdpSocket;
+use std::path::Path;
 
 const HOME: &str = "house/home.toml";
 /// The gateway's address inside, and dan's, who is the fourth member.
@@ -41,11 +43,12 @@ fn build() -> Town {
     let init = ["team", "gateway", "init", "--dir", "house", "--network", "10.75.5.0/24", "--endpoint"];
     succeeded(&town.run(&[&init[..], &["198.18.40.2:51820"]].concat()));
     for member in ["anna", "ben", "cara", "dan"] {
-        succeeded(&town.run(&["team", "member", "add", member, "--qr", "--dir", "house"]));
+        let ways: &[&str] = if member == "cara" { &["--qr", "--ikev2"] } else { &["--qr"] };
+        succeeded(&town.run(&[&["team", "member", "add", member, "--dir", "house"], ways].concat()));
     }
     let home = std::fs::read_to_string(town.path(HOME)).unwrap();
     let more = "[gateway]\nuplink_interface = \"uplink\"\nbackend = \"userspace\"\ndns_upstream = \"192.0.2.1\"\n\
-                [voice]\nadmit = true\n";
+                [gateway.ikev2]\nprofile = \"modern\"\n[voice]\nadmit = true\n";
     std::fs::write(town.path(HOME), format!("listen = \"0.0.0.0:7274\"\n{home}{more}")).unwrap();
     let ap = std::fs::read_to_string(town.path("house/ap.toml")).unwrap();
     let ap = ap.replace("home = \"127.0.0.1:7274\"", "home = \"198.18.40.2:7274\"");
@@ -65,6 +68,17 @@ fn join_by_802_1x(town: &Town) -> [Program; 2] {
         status["phones"]["joined"][0]["mac"].is_string()
     });
     [hostapd, supplicant]
+}
+
+/// Cara's stock client, with what her home has made.
+fn bring_home_by_ikev2(town: &Town, directory: &Path) -> Client {
+    let file = std::fs::read_to_string(town.path("house/gateway/cara.ike")).unwrap();
+    let secret = file.lines().find_map(|line| line.strip_prefix("secret = ")).unwrap().trim_matches('"');
+    let client = Client::start(&town.world, "hostile", directory, 3);
+    client.configure(&ClientSettings::psk("198.18.40.2", "home.guestright", "cara", secret));
+    client.connect().unwrap();
+    until("her tunnel to be up", || town.world.run("hostile", "ping", &["-c1", "-W1", GATEWAY]).is_ok());
+    client
 }
 
 /// Whether the phone that joined is the one whose session this address has.
@@ -225,9 +239,11 @@ fn a_call_for_which_there_is_no_room_is_refused_before_it_rings_and_the_others_g
     let speech = file(&town, "speech.wav");
     let sound = ["--play", &speech, "--loop"];
     let in_the_clear = [&sound[..], &["--protection", "home"]].concat();
-    for (host, member) in [("member", "anna"), ("resident", "ben"), ("hostile", "cara"), ("w1", "dan")] {
+    for (host, member) in [("member", "anna"), ("resident", "ben"), ("w1", "dan")] {
         bring_home(&town, host, &format!("house/{member}.conf"), GATEWAY);
     }
+    let directory = tempfile::tempdir().unwrap();
+    let _client = bring_home_by_ikev2(&town, directory.path());
     town.until_status("all to be served", |status| {
         status["sessions"].as_array().is_some_and(|sessions| sessions.len() == 3)
     });

@@ -76,6 +76,20 @@ pub fn ask(path: &Path, question: &str) -> Result<Option<Value>, RunError> {
     ask_within(path, question, ANSWER_MAX)
 }
 
+/// The same where nothing can be made of a program that ended without an answer: it may have done what was asked for, or not.
+///
+/// # Errors
+/// Those of [`ask`], and that it ended.
+pub fn ask_for_answer(path: &Path, question: &str) -> Result<Option<Value>, RunError> {
+    match ask(path, question)? {
+        Some(Value::Null) => {
+            let sentence = format!("the program behind {} ended before it had answered", path.display());
+            Err(RunError::network(sentence).with_hint("start it again, and look at its log if it ends again"))
+        }
+        answer => Ok(answer),
+    }
+}
+
 /// The same for what may take longer.
 ///
 /// # Errors
@@ -130,12 +144,16 @@ mod tests {
         assert_eq!(ask(&path, "status").unwrap(), None);
         let listener = UnixListener::bind(&path).unwrap();
         let ended = std::thread::spawn(move || {
-            // Closed with the question unread, which resets the connection.
-            let (stream, _) = listener.accept().unwrap();
-            let mut first = [0];
-            Read::read_exact(&mut (&stream), &mut first).unwrap();
+            for _ in 0..2 {
+                // Closed with the question unread, which resets the connection.
+                let (stream, _) = listener.accept().unwrap();
+                let mut first = [0];
+                Read::read_exact(&mut (&stream), &mut first).unwrap();
+            }
         });
         assert_eq!(ask(&path, "status").unwrap(), Some(Value::Null));
+        let error = ask_for_answer(&path, "reload").unwrap_err().to_string();
+        assert!(error.contains("ended before it had answered"), "{error}");
         ended.join().unwrap();
         assert_eq!(ask(&path, "status").unwrap(), None);
     }

@@ -239,7 +239,7 @@ impl Ap {
 
 fn ask(config: &Path, state: &Path, question: &str) -> Result<serde_json::Value, Failure> {
     let nobody = || Failure::network(anyhow!("no access point runs with {}", config.display()));
-    control::ask(&socket(state), question)?.ok_or_else(nobody)
+    control::ask_for_answer(&socket(state), question)?.ok_or_else(nobody)
 }
 
 /// How long an access point may take to stop: its visitors sign for the last bytes first.

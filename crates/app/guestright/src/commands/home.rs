@@ -246,7 +246,7 @@ impl Home {
         let state = settings::beside(&origin, &settings.state);
         let ask = |question: &str| {
             let nobody = || Failure::network(anyhow!("no home runs with {}", source.file().display()));
-            control::ask(&socket(&state), question)?.ok_or_else(nobody)
+            control::ask_for_answer(&socket(&state), question)?.ok_or_else(nobody)
         };
         match self.command {
             None => run(&settings, &source, &self.passphrase, &mut ServingLine::new(self.json, out)),

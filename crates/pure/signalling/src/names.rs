@@ -162,6 +162,20 @@ mod tests {
     }
 
     #[test]
+    fn a_member_is_the_same_at_each_of_its_addresses() {
+        let mut names = names();
+        let [one, other, nobodys] =
+            ["10.73.5.2", "10.73.5.254", "10.73.5.3"].map(|text| text.parse().unwrap());
+        names.set_members(
+            [one, other].map(|address| Member { name: "alice".to_owned(), key: ALICE, address }).into(),
+        );
+        for address in [one, other] {
+            assert_eq!(names.member_at(address).map(|member| member.key), Some(ALICE), "{address}");
+        }
+        assert_eq!(names.member_at(nobodys), None);
+    }
+
+    #[test]
     fn a_name_leads_to_one_person() {
         let (names, key) = (names(), BOB.to_string());
         let bob = Target::Elsewhere(BOB);

@@ -169,8 +169,10 @@ phone_tunnels_by_ikev2() {
     ip -n visitor xfrm policy
     fails ip_has_tunnel
     stage "traffic, and so a tunnel"
+    # The packet that asks for the tunnel has the address from before, and stays outside.
+    in_host visitor ping -c 1 -W 1 -q "$SERVER" || true
+    within 30 ip_has_tunnel
     is_signed_for visitor next
-    ip_has_tunnel
     in_host next "$STAGE/guestright" home status --config next/home.toml --json |
         jq -e '.ikev2.peers | length == 1 and .[0].name == "lodger"'
 }

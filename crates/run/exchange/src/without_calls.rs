@@ -30,7 +30,7 @@ impl Exchange {
     }
 
     /// Never called.
-    pub fn set_rooms(&self, _: Vec<guestright_signalling::CallRoom>) {
+    pub fn set_rooms(&self, _: Vec<guestright_signalling::CallRoom>) -> bool {
         match *self {}
     }
 

@@ -25,7 +25,10 @@ mod questions;
 mod renewing;
 mod settings;
 mod why;
+#[cfg(feature = "page")]
 mod wishes;
+#[cfg(not(feature = "page"))]
+mod without_page;
 
 use crate::control::{self, Question};
 use crate::listen::Acceptor;
@@ -68,6 +71,8 @@ use std::path::{Path, PathBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
+#[cfg(not(feature = "page"))]
+use without_page as wishes;
 
 /// How many handshakes may go on at a time.
 const HANDSHAKES_MAX: usize = 64;

@@ -30,6 +30,7 @@ use guestright_radius::{
 use guestright_roaming::access_point::{self, BLOCKED, Joined, StationReport};
 use guestright_roaming::message::{Message, TeamDecision};
 use guestright_units::{Micros, Time};
+use portable_atomic::AtomicU64;
 use serde_json::{Value, json};
 use share::Share;
 use std::collections::BTreeMap;
@@ -37,7 +38,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;

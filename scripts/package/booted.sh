@@ -148,7 +148,8 @@ serves_a_guest() {
     says "online" systemctl show --property=StatusText guestright-visit
 }
 
-is_online() { guestright status --json | grep -q '"online":true'; }
+# Without its settings file it would be the household that is asked.
+is_online() { guestright status --config /etc/guestright/visit.toml --json | grep -q '"online":true'; }
 
 reaches_the_internet() { ip netns exec guest ping -c 1 -W 1 -q $SERVER; }
 

@@ -105,11 +105,13 @@ impl Blocked {
     }
 
     /// The teams, and since when.
+    #[cfg(feature = "page")]
     pub(super) fn teams_since(&self) -> impl Iterator<Item = (TeamId, UnixSeconds)> {
         self.teams.since.iter().map(|(team, since)| (*team, *since))
     }
 
     /// The devices, and since when.
+    #[cfg(feature = "page")]
     pub(super) fn devices_since(&self) -> impl Iterator<Item = (MacAddress, UnixSeconds)> {
         self.devices.since.iter().map(|(device, since)| (*device, *since))
     }

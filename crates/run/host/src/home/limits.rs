@@ -112,6 +112,7 @@ impl Kept {
 ///
 /// # Errors
 /// It cannot be written.
+#[cfg(any(feature = "page", test))]
 pub(super) fn keep(state: &Path, set: Limits, of_settings: &CreditConfig) -> Result<(), RunError> {
     let kept = Kept { set, instead_of: Limits::of(of_settings) };
     let text = serde_json::to_vec_pretty(&kept).map_err(RunError::bug)?;

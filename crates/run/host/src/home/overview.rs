@@ -320,6 +320,7 @@ fn answer_waiting(this: &mut Loop) {
 }
 
 /// Guests of a team, as access points have answered last: at which one, and what it calls them.
+#[cfg(feature = "page")]
 pub(super) fn known_guests(this: &mut Loop, team: TeamId) -> Vec<(KeyId, GuestId)> {
     let now = this.clock.now();
     let guests = this.overviews.rounds.answers(now).guests.into_iter();

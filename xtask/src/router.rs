@@ -5,6 +5,7 @@
 //! none ready-made, and those that there are have been built to be fast and to unwind, which is a megabyte. What is
 //! built runs here by QEMU's user mode.
 
+mod receipts;
 mod run;
 mod twice;
 mod weigh;
@@ -93,11 +94,14 @@ enum Task {
     Table,
     /// Build in two folders, and compare.
     Twice,
+    /// Measure what receipts cost it, beside this computer's own processor.
+    Receipts,
 }
 
-const TASKS: [(&str, Task); 2] = [("--table", Task::Table), ("--twice", Task::Twice)];
+const TASKS: [(&str, Task); 3] =
+    [("--table", Task::Table), ("--twice", Task::Twice), ("--receipts", Task::Receipts)];
 
-/// `router [--table|--twice] [PROCESSORS]`; without names all processors.
+/// `router [--table|--twice|--receipts] [PROCESSORS]`; without names all processors.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let (task, targets) = read(arguments)?;
     ensure!(has_zig(), "cargo-zigbuild is missing: {ZIG}");
@@ -119,6 +123,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             Task::Twice => {
                 steps.run(&name("the same bytes from two folders"), || twice::check(target, &folder))
             }
+            Task::Receipts => steps.run(&name("what receipts cost"), || receipts::measure(target, &folder)),
         }
     }
     steps.finish()

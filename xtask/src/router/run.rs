@@ -66,7 +66,7 @@ fn serve_a_crowd(program: &Path) -> Result<Done> {
 }
 
 /// QEMU's user mode, static, as Debian names it.
-fn emulator(target: Target) -> PathBuf {
+pub(super) fn emulator(target: Target) -> PathBuf {
     format!("qemu-{}-static", target.processor).into()
 }
 

@@ -5,7 +5,6 @@
 
 mod codecs;
 mod protection;
-pub(crate) mod stopwatch;
 
 use crate::error::BenchError;
 use guestright_experiment::{

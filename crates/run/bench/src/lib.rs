@@ -6,7 +6,6 @@
 //!
 //! - [`netns`]: runs on real sockets, with two hosts' kernels and an emulated path between them.
 //! - [`cost`]: the testbed that measures what coding and protecting speech costs this computer.
-//! - [`receipts`]: what signing and verifying a receipt costs this computer.
 //! - [`batch`] runs plans into a folder; [`pool`] makes many runs at once, and [`kept`] keeps what finished ones gave.
 //! - [`shards`] has runs that several computers share.
 //! - [`plan_files`] finds plans; [`folder`] has what stands in a folder of results: rows ([`table`]), how they came about
@@ -37,8 +36,6 @@ pub mod numbers;
 pub mod overhead;
 pub mod plan_files;
 pub mod pool;
-pub mod receipt_table;
-pub mod receipts;
 pub mod record;
 pub mod shards;
 pub mod table;

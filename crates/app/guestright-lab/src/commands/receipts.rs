@@ -1,9 +1,8 @@
 //! `guestright-lab receipts`: paper A's Table 1, measured on this computer.
 
-use guestright_bench::receipt_table::{in_json, text};
-use guestright_bench::receipts::{self, ReceiptCost};
 use guestright_cli::failure::{Failure, Outcome};
 use guestright_cli::output::Output;
+use guestright_receipt_cost::{ReceiptCost, in_json, measure, suites, text};
 
 /// Measure what signing and verifying a receipt costs this computer, beside paper A's Table 1
 ///
@@ -26,8 +25,8 @@ pub(crate) struct Receipts {
 
 impl Receipts {
     pub(super) fn run(&self, out: &mut Output) -> Outcome {
-        let measure = |suite: &_| receipts::measure(*suite, self.samples).map_err(Failure::bug);
-        let costs: Vec<ReceiptCost> = receipts::suites().iter().map(measure).collect::<Result<_, _>>()?;
+        let cost = |suite: &_| measure(*suite, self.samples).map_err(Failure::bug);
+        let costs: Vec<ReceiptCost> = suites().iter().map(cost).collect::<Result<_, _>>()?;
         if self.json {
             writeln!(out, "{}", in_json(&costs))?;
         } else {

@@ -1,9 +1,9 @@
 //! What coding and decoding cost.
 
-use super::stopwatch::time_us;
 use guestright_audio::{RATE_HZ_MIN, SPEECH, Source, WavSource};
 use guestright_codec::{Codec, CodecError, Kind, PACKET_SAMPLES_MAX, PAYLOAD_BYTES_MAX, open};
 use guestright_experiment::{Outcome, SettingError, Settings};
+use guestright_receipt_cost::time_us;
 
 /// A codec at a rate, and how much speech it is given.
 #[derive(Clone, Copy, Debug)]

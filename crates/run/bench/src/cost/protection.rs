@@ -2,9 +2,9 @@
 
 mod modern;
 
-use super::stopwatch::time_us;
 use guestright_experiment::{Outcome, SettingError, Settings};
 use guestright_legacy::cost::{End, Work};
+use guestright_receipt_cost::time_us;
 use guestright_units::Seed;
 use modern::Boat;
 

@@ -1,9 +1,9 @@
 //! What the protection of `boat` costs: both ends of one direction, with everything that a second has.
 
-use super::super::stopwatch::time_us;
 use guestright_boat::modern::{Cipher, Config, Modern};
 use guestright_boat::{Audio, Content, Message, Seal, Step};
 use guestright_experiment::SettingError;
+use guestright_receipt_cost::time_us;
 use guestright_units::{Micros, Seed, Time};
 use guestright_voice::agreement::Role;
 use std::hint::black_box;

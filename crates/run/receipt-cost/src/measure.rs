@@ -1,6 +1,6 @@
 //! What a receipt costs this computer, suite by suite: paper A's Table 1, measured again.
 
-use crate::cost::stopwatch::time_us;
+use crate::stopwatch::time_us;
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
 use guestright_receipt::{Receipt, ReceiptError, Rules, UncheckedReceipt};
 use guestright_units::{Bytes, TeamId, UnixSeconds};

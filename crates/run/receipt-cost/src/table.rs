@@ -1,6 +1,6 @@
 //! Paper A's Table 1, beside what a receipt costs this computer.
 
-use crate::receipts::ReceiptCost;
+use crate::ReceiptCost;
 use serde_json::{Value, json};
 
 /// A column of the paper's table, in ms.
@@ -142,12 +142,11 @@ pub fn in_json(costs: &[ReceiptCost]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::receipts;
 
     #[test]
     fn the_table_has_the_papers_figures_and_all_suites_that_there_are() {
         let costs: Vec<ReceiptCost> =
-            receipts::suites().iter().map(|suite| receipts::measure(*suite, 1).unwrap()).collect();
+            crate::suites().iter().map(|suite| crate::measure(*suite, 1).unwrap()).collect();
         let text = text(&costs);
         for cost in &costs {
             assert!(text.contains(&format!("\n  {:<16}", cost.suite.name())), "{text}");

@@ -9,7 +9,7 @@ const LEAST: Duration = Duration::from_millis(4);
 const ROUNDS_MAX: u32 = 1 << 20;
 
 /// The time that one round of `work` takes this thread, in µs. The first round is not counted: it fills the caches.
-pub(crate) fn time_us(mut work: impl FnMut()) -> f64 {
+pub fn time_us(mut work: impl FnMut()) -> f64 {
     work();
     let mut rounds = 1_u32;
     loop {

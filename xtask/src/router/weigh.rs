@@ -19,10 +19,14 @@ pub(super) fn check(program: &Path, budget: u64) -> Result<Done> {
     ensure!(!segments.contains("INTERP") && !segments.contains("(NEEDED)"), "it is not static:\n{segments}");
     let bytes = std::fs::metadata(program).with_context(|| format!("look at {}", program.display()))?.len();
     println!("{bytes} bytes, budget {budget}");
+    within(bytes, budget)
+}
+
+fn within(bytes: u64, budget: u64) -> Result<Done> {
     ensure!(
         bytes <= budget,
-        "the program has {bytes} bytes, {} more than its budget of {budget}",
-        bytes - budget
+        "the program has {bytes} bytes, {} more than its budget of {budget}: `cargo xtask router --table` says whose they are",
+        bytes.saturating_sub(budget)
     );
     Ok(Done::Passed)
 }
@@ -73,6 +77,13 @@ fn owner(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_byte_over_the_budget_is_too_much() {
+        assert!(within(4_500_000, 4_500_000).is_ok());
+        let text = within(4_500_001, 4_500_000).err().unwrap().to_string();
+        assert!(text.contains("4500001 bytes, 1 more than its budget of 4500000"), "{text}");
+    }
 
     #[test]
     fn bytes_are_those_of_the_crate_whose_code_it_is() {

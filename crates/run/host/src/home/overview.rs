@@ -23,7 +23,7 @@ use guestright_overview::{
 };
 use guestright_reciprocity::Verdict;
 use guestright_roaming::home::{Peer, is_used_up};
-use guestright_roaming::message::{GuestId, Reference};
+use guestright_roaming::message::Reference;
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use rounds::{Answers, Rounds};
 use serde_json::{Value, json};
@@ -321,7 +321,10 @@ fn answer_waiting(this: &mut Loop) {
 
 /// Guests of a team, as access points have answered last: at which one, and what it calls them.
 #[cfg(feature = "page")]
-pub(super) fn known_guests(this: &mut Loop, team: TeamId) -> Vec<(KeyId, GuestId)> {
+pub(super) fn known_guests(
+    this: &mut Loop,
+    team: TeamId,
+) -> Vec<(KeyId, guestright_roaming::message::GuestId)> {
     let now = this.clock.now();
     let guests = this.overviews.rounds.answers(now).guests.into_iter();
     let of_team = guests.filter(|guest| guest.team == Some(Team(team)));

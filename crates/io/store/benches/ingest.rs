@@ -36,30 +36,35 @@ fn main() {
         receipts[0].len()
     );
     rates("verify, groups of 64, 2 threads", || {
-        let start = Instant::now();
+        let meter = Meter::start();
         verify_on_workers(&receipts, &certificates, |_| ());
-        (receipts.len(), start.elapsed())
+        meter.stop(receipts.len())
     });
     rates("verify and store, durable", || {
         let directory = tempfile::tempdir_in(target).unwrap();
         let store = Store::open(&directory.path().join("receipts.db"), LIMITS).unwrap();
-        verify_and_store(store, &receipts, &certificates)
+        verify_and_store(store, &receipts, &certificates, Until::Durable)
+    });
+    rates("verify and store, until all are in the indexes", || {
+        let directory = tempfile::tempdir_in(target).unwrap();
+        let store = Store::open(&directory.path().join("receipts.db"), LIMITS).unwrap();
+        verify_and_store(store, &receipts, &certificates, Until::Indexed)
     });
     let (certificates_now, receipts_now) = sign(64_000, as_they_come);
     rates("verify and store, durable, in the order of the sessions", || {
         let directory = tempfile::tempdir_in(target).unwrap();
         let store = Store::open(&directory.path().join("receipts.db"), LIMITS).unwrap();
-        verify_and_store(store, &receipts_now, &certificates_now)
+        verify_and_store(store, &receipts_now, &certificates_now, Until::Durable)
     });
     rates("store only, groups of 64, one commit each", || {
         let checked = check(&receipts[..16_000], &certificates);
         let directory = tempfile::tempdir_in(target).unwrap();
         let mut store = Store::open(&directory.path().join("receipts.db"), LIMITS).unwrap();
-        let start = Instant::now();
+        let meter = Meter::start();
         for group in checked.chunks(GROUP) {
             store.put(group, NOW).unwrap();
         }
-        (checked.len(), start.elapsed())
+        meter.stop(checked.len())
     });
     for (name, accounts) in [("without", false), ("with", true)] {
         rates(&format!("first-hand, groups of 64 through the writer, {name} accounts"), || {
@@ -73,11 +78,11 @@ fn main() {
         let checked = check(&receipts[..1_000], &certificates);
         let directory = tempfile::tempdir_in(target).unwrap();
         let mut store = Store::open(&directory.path().join("receipts.db"), LIMITS).unwrap();
-        let start = Instant::now();
+        let meter = Meter::start();
         for item in &checked {
             store.put(std::slice::from_ref(item), NOW).unwrap();
         }
-        (checked.len(), start.elapsed())
+        meter.stop(checked.len())
     });
     if std::env::var_os("GUESTRIGHT_BENCH_LARGE").is_some() {
         large(target);
@@ -92,8 +97,8 @@ fn large(target: &Path) {
     let (certificates, receipts) = sign(1_040_000, a_year_back);
     let fill = |name: &str, part: &[Vec<u8>]| {
         let store = Store::open(&path, limits).unwrap();
-        let (count, took) = verify_and_store(store, part, &certificates);
-        println!("{name}: {:.0} receipts/s", rate(count, took));
+        let round = verify_and_store(store, part, &certificates, Until::Indexed);
+        println!("{name}: {:.0} receipts/s, {:.1} us of processor time each", round.rate(), round.cost());
     };
     fill("first 100,000 of 1,000,000", &receipts[..100_000]);
     fill("to 900,000", &receipts[100_000..900_000]);
@@ -123,14 +128,22 @@ fn large(target: &Path) {
     println!("integrity check: {:.1?}", start.elapsed());
 }
 
-fn verify_and_store(store: Store, receipts: &[Vec<u8>], certificates: &Certificates) -> (usize, Duration) {
+/// Where a round ends.
+enum Until {
+    /// When all receipts are on the disk.
+    Durable,
+    /// When none waits any more to be moved to the table with its indexes.
+    Indexed,
+}
+
+fn verify_and_store(store: Store, receipts: &[Vec<u8>], certificates: &Certificates, until: Until) -> Round {
     let limits = WriterLimits::default();
     let writer = Writer::start(store, limits).unwrap();
     let (done, dones) = mpsc::channel();
     // Whoever has a request that waits has put something into this.
     let (enter, leave) = mpsc::sync_channel(limits.queue_max);
     let leave = Arc::new(Mutex::new(leave));
-    let start = Instant::now();
+    let meter = Meter::start();
     let handle = writer.handle();
     verify_on_workers(receipts, certificates, |checked| {
         let (count, done, leave) = (checked.len(), done.clone(), leave.clone());
@@ -144,17 +157,20 @@ fn verify_and_store(store: Store, receipts: &[Vec<u8>], certificates: &Certifica
     });
     drop(done);
     let count = dones.iter().sum();
-    let took = start.elapsed();
+    let durable = meter.stop(count);
     writer.stop().unwrap();
-    (count, took)
+    match until {
+        Until::Durable => durable,
+        Until::Indexed => meter.stop(count),
+    }
 }
 
 /// Receipts of our own dealings: with each group comes a write of what it changes in the accounts.
-fn store_and_account(store: Store, checked: &[(Receipt, Certificate)], accounts: bool) -> (usize, Duration) {
+fn store_and_account(store: Store, checked: &[(Receipt, Certificate)], accounts: bool) -> Round {
     let limits = WriterLimits { queue_max: checked.len(), ..WriterLimits::default() };
     let writer = Writer::start(store, limits).unwrap();
     let handle = writer.handle();
-    let start = Instant::now();
+    let meter = Meter::start();
     for group in checked.chunks(GROUP) {
         handle.put(group.to_vec(), NOW, |report| drop(report.expect("the disk takes it"))).unwrap();
         if accounts {
@@ -162,7 +178,7 @@ fn store_and_account(store: Store, checked: &[(Receipt, Certificate)], accounts:
         }
     }
     writer.stop().unwrap();
-    (checked.len(), start.elapsed())
+    meter.stop(checked.len())
 }
 
 fn account_for(group: &[(Receipt, Certificate)]) -> Write {
@@ -246,27 +262,52 @@ fn sign(count: usize, started: impl Fn(usize, &mut StdRng) -> UnixSeconds) -> (C
     (certificates, receipts)
 }
 
-fn rate(count: usize, took: Duration) -> f64 {
-    f64::from(u32::try_from(count).expect("a few million")) / took.as_secs_f64()
+struct Meter {
+    start: Instant,
+    processor: Duration,
 }
 
-/// Prints the median, the smallest and the largest rate, and the processor time of a whole round for each of its receipts.
-fn rates(name: &str, mut round: impl FnMut() -> (usize, Duration)) {
-    let mut rates = Vec::new();
-    let mut costs = Vec::new();
-    for _ in 0..ROUNDS {
-        let before = processor_time();
-        let (count, took) = round();
-        rates.push(rate(count, took));
-        costs.push(1e6 / rate(count, processor_time() - before));
+/// How many receipts there were, and what they took.
+struct Round {
+    count: f64,
+    took: Duration,
+    processor: Duration,
+}
+
+impl Meter {
+    fn start() -> Self {
+        Self { start: Instant::now(), processor: processor_time() }
     }
-    rates.sort_by(f64::total_cmp);
-    costs.sort_by(f64::total_cmp);
+
+    fn stop(&self, count: usize) -> Round {
+        let count = f64::from(u32::try_from(count).expect("a few million"));
+        Round { count, took: self.start.elapsed(), processor: processor_time() - self.processor }
+    }
+}
+
+impl Round {
+    fn rate(&self) -> f64 {
+        self.count / self.took.as_secs_f64()
+    }
+
+    /// Microseconds of processor time for each receipt.
+    fn cost(&self) -> f64 {
+        self.processor.as_secs_f64() * 1e6 / self.count
+    }
+}
+
+/// Prints the median, the smallest and the largest rate, and the median of the processor time for each receipt.
+fn rates(name: &str, mut round: impl FnMut() -> Round) {
+    let rounds: Vec<_> = (0..ROUNDS).map(|_| round()).collect();
+    let sorted = |figure: fn(&Round) -> f64| {
+        let mut figures: Vec<_> = rounds.iter().map(figure).collect();
+        figures.sort_by(f64::total_cmp);
+        figures
+    };
+    let (rates, costs) = (sorted(Round::rate), sorted(Round::cost));
     let (least, median, most) = (rates[0], rates[ROUNDS / 2], rates[ROUNDS - 1]);
     let cost = costs[ROUNDS / 2];
-    println!(
-        "{name}: {median:.0} receipts/s ({least:.0} to {most:.0}), {cost:.1} us of processor time each in all"
-    );
+    println!("{name}: {median:.0} receipts/s ({least:.0} to {most:.0}), {cost:.1} us of processor time each");
 }
 
 /// What this process has used so far, in steps of 10 ms: `utime` and `stime` in proc(5).

@@ -1,6 +1,7 @@
 //! What came when: for whoever goes through a home's past.
 
 use crate::credit;
+use crate::recent::{Entry, Recent};
 use crate::{StoreError, marker, schema};
 use guestright_credit::{Hold, HoldId};
 use guestright_identity::MemberId;
@@ -31,6 +32,8 @@ pub struct Arrival {
 pub struct ClosedStore {
     connection: Connection,
     path: PathBuf,
+    /// What a program that was killed has not moved to the others.
+    recent: Recent,
 }
 
 impl ClosedStore {
@@ -53,7 +56,8 @@ impl ClosedStore {
         if version != schema::STEPS.len() {
             return Err(StoreError::Older { path: path.to_owned() });
         }
-        Ok(Self { connection, path: path.to_owned() })
+        let recent = Recent::load(&connection, path)?;
+        Ok(Self { connection, path: path.to_owned(), recent })
     }
 
     /// As [`crate::Store::arrivals_after`].
@@ -61,7 +65,11 @@ impl ClosedStore {
     /// # Errors
     /// [`StoreError`].
     pub fn arrivals_after(&self, after: i64, max: usize) -> Result<Vec<Arrival>, StoreError> {
-        arrivals_after(&self.connection, &self.path, after, max)
+        let mut found = arrivals_after(&self.connection, &self.path, after, max)?;
+        for (number, entry) in self.recent.after(after).take(max - found.len()) {
+            found.push(waiting_arrival(&self.connection, &self.path, (number, entry))?);
+        }
+        Ok(found)
     }
 
     /// As [`crate::Store::last_arrival`].
@@ -69,7 +77,7 @@ impl ClosedStore {
     /// # Errors
     /// [`StoreError`].
     pub fn last_arrival(&self) -> Result<i64, StoreError> {
-        last_arrival(&self.connection, &self.path)
+        Ok(self.recent.last())
     }
 
     /// As [`crate::Store::settled_holds_after`].
@@ -83,6 +91,20 @@ impl ClosedStore {
     ) -> Result<Vec<(HoldId, Hold)>, StoreError> {
         credit::settled_after(&self.connection, &self.path, after, max)
     }
+}
+
+fn waiting_arrival(
+    connection: &Connection,
+    path: &Path,
+    (number, entry): (i64, &Entry),
+) -> Result<Arrival, StoreError> {
+    let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "read receipts as they came", &error);
+    let mut statement =
+        connection.prepare_cached("SELECT team FROM certificate WHERE id = ?").map_err(fail)?;
+    let consumer = statement.query_row([entry.certificate], |row| Ok(TeamId(row.get(0)?))).map_err(fail)?;
+    let receipt = UncheckedReceipt::parse(&entry.raw).map_err(|error| StoreError::damaged(path, error))?;
+    let (session, weight, on_holds) = (entry.session, entry.weight, receipt.on_holds());
+    Ok(Arrival { number, at: entry.first_seen, session, consumer, weight, on_holds })
 }
 
 pub(crate) fn last_arrival(connection: &Connection, path: &Path) -> Result<i64, StoreError> {

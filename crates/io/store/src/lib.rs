@@ -24,6 +24,7 @@ mod marker;
 mod own;
 mod put;
 mod read;
+mod recent;
 mod revocation;
 #[cfg(test)]
 mod sample;

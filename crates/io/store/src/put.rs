@@ -2,6 +2,7 @@
 
 mod ledger;
 
+use crate::recent::{self, Entry, Recent, RecentLimits};
 use crate::{Edge, Limits, StoreError};
 use guestright_identity::{Certificate, CertificateRef};
 use guestright_receipt::{Receipt, SessionKey};
@@ -16,9 +17,9 @@ const SECOND_HAND_SHARE: u64 = 10;
 
 /// The oldest receipts, either of others' dealings or not. Numbers of 2^63 and more are kept as negative ones: first, they
 /// are the latest. Left to itself, SQLite would rather sort the whole table than only what has the same age.
-const OLDEST: &str = "SELECT r.id, r.certificate, c.team, r.provider, r.weight
+const OLDEST: &str = "SELECT r.id, r.certificate, c.team, r.provider, r.weight, r.age, r.started
      FROM receipt r INDEXED BY receipt_by_age CROSS JOIN certificate c ON c.id = r.certificate
-     WHERE r.second_hand = ?
+     WHERE r.second_hand = ? AND r.age >= ?
      ORDER BY r.age, r.started < 0 DESC, r.started DESC, r.id LIMIT ?";
 
 /// What became of one receipt; the same as [`guestright_receipt::Registers::admit`] says.
@@ -64,16 +65,28 @@ pub(crate) struct Counts {
     pub(crate) second_hand: u64,
 }
 
-/// Takes several batches in, within a transaction; `counts` is how many receipts there are. What had to go is in the last
-/// report.
+/// Where receipts are taken in.
+pub(crate) struct Target<'a> {
+    pub(crate) transaction: &'a Transaction<'a>,
+    pub(crate) limits: Limits,
+    /// How many receipts there are before.
+    pub(crate) counts: Counts,
+    pub(crate) recent_limits: RecentLimits,
+}
+
+/// Takes several batches in, within a transaction. What had to go is in the last report. After an error `recent` is not what is
+/// in the file.
 pub(crate) fn merge(
-    transaction: &Transaction<'_>,
+    target: Target<'_>,
     batches: &[Batch<'_>],
-    limits: Limits,
-    counts: Counts,
+    recent: &mut Recent,
 ) -> rusqlite::Result<Merged> {
+    let Target { transaction, limits, counts, recent_limits: RecentLimits { direct_max, recent_max } } =
+        target;
+    let count: usize = batches.iter().map(|batch| batch.items.len()).sum();
+    let waits = recent.rows() > 0 || (direct_max < count && count < recent_max);
     let (certificates, leftover) = (BTreeMap::new(), BTreeSet::new());
-    let mut merge = Merge { transaction, limits, counts, certificates, leftover };
+    let mut merge = Merge { transaction, limits, counts, recent, waits, certificates, leftover };
     let mut ledgers = Vec::with_capacity(batches.len());
     for batch in batches {
         let mut ledger = Ledger::default();
@@ -86,8 +99,26 @@ pub(crate) fn merge(
     if let Some(last) = ledgers.last_mut() {
         merge.evict(last)?;
     }
+    if merge.recent.rows() < recent_max {
+        merge.recent.append(transaction)?;
+    } else {
+        merge.move_recent()?;
+    }
     merge.drop_certificates()?;
     Ok(Merged { counts: merge.counts, reports: ledgers.into_iter().map(Ledger::report).collect() })
+}
+
+/// Moves all receipts that wait to the others, within a transaction.
+pub(crate) fn settle(
+    transaction: &Transaction<'_>,
+    limits: Limits,
+    recent: &mut Recent,
+) -> rusqlite::Result<()> {
+    let counts = Counts { all: 0, second_hand: 0 };
+    let (certificates, leftover) = (BTreeMap::new(), BTreeSet::new());
+    let mut merge = Merge { transaction, limits, counts, recent, waits: true, certificates, leftover };
+    merge.move_recent()?;
+    merge.drop_certificates()
 }
 
 /// What a transaction has done, once it is committed.
@@ -112,6 +143,9 @@ struct Merge<'a> {
     transaction: &'a Transaction<'a>,
     limits: Limits,
     counts: Counts,
+    recent: &'a mut Recent,
+    /// Whether what comes waits among the recent ones to be moved.
+    waits: bool,
     /// Rows of the certificates that were needed so far.
     certificates: BTreeMap<CertificateRef, i64>,
     /// Certificates that lost a receipt, perhaps their last.
@@ -121,9 +155,17 @@ struct Merge<'a> {
 /// The receipt that counted for a session so far.
 struct Kept {
     id: i64,
+    is_recent: bool,
     certificate: i64,
     weight: Bytes,
     raw: Vec<u8>,
+}
+
+/// A receipt that has to go.
+struct Victim {
+    id: i64,
+    certificate: i64,
+    edge: Edge,
 }
 
 impl Merge<'_> {
@@ -136,7 +178,12 @@ impl Merge<'_> {
     ) -> rusqlite::Result<Outcome> {
         let got = receipt.weight();
         // Most are the first of their session, so that comes before the question whether there is one.
-        if self.insert(receipt, certificate, now)? {
+        let is_new = if self.waits {
+            self.push(receipt, certificate, now)?
+        } else {
+            self.insert(receipt, certificate, now)?
+        };
+        if is_new {
             ledger.add(receipt.consumer(), receipt.provider(), got);
             return Ok(Outcome::New);
         }
@@ -152,6 +199,10 @@ impl Merge<'_> {
     }
 
     fn kept(&self, session: &SessionKey) -> rusqlite::Result<Kept> {
+        if let Some((id, entry)) = self.recent.find(session) {
+            let Entry { certificate, weight, ref raw, .. } = *entry;
+            return Ok(Kept { id, is_recent: true, certificate, weight, raw: raw.to_vec() });
+        }
         let mut statement = self.transaction.prepare_cached(
             "SELECT id, certificate, weight, raw FROM receipt WHERE provider = ? AND started = ? AND member = ?",
         )?;
@@ -159,11 +210,44 @@ impl Merge<'_> {
         statement.query_row(key, |row| {
             Ok(Kept {
                 id: row.get(0)?,
+                is_recent: false,
                 certificate: row.get(1)?,
                 weight: Bytes(row.get::<_, i64>(2)?.cast_unsigned()),
                 raw: row.get(3)?,
             })
         })
+    }
+
+    /// Lets the first receipt of a session wait; false if there is one.
+    fn push(
+        &mut self,
+        receipt: &Receipt,
+        certificate: &Certificate,
+        now: UnixSeconds,
+    ) -> rusqlite::Result<bool> {
+        let session = receipt.session();
+        if self.recent.find(&session).is_some() || self.is_in_table(&session)? {
+            return Ok(false);
+        }
+        let (certificate, second_hand) = (self.certificate(certificate)?, self.is_second_hand(receipt));
+        let (weight, raw) = (receipt.weight(), receipt.as_bytes().into());
+        self.recent.push(Entry { session, certificate, first_seen: now, second_hand, weight, raw });
+        self.count_one_more(second_hand);
+        Ok(true)
+    }
+
+    fn is_in_table(&self, session: &SessionKey) -> rusqlite::Result<bool> {
+        let mut statement = self
+            .transaction
+            .prepare_cached("SELECT id FROM receipt WHERE provider = ? AND started = ? AND member = ?")?;
+        let key = params![session.provider.0, session.started.0.cast_signed(), session.member.0];
+        let found = statement.query_row(key, |row| row.get(0)).optional()?;
+        Ok(found.is_some_and(|id| !self.recent.is_gone(id)))
+    }
+
+    fn count_one_more(&mut self, second_hand: bool) {
+        self.counts.all += 1;
+        self.counts.second_hand += u64::from(second_hand);
     }
 
     /// Keeps the first receipt of a session; false if there is one.
@@ -197,8 +281,8 @@ impl Merge<'_> {
             self.leftover.insert(certificate);
             return Ok(false);
         }
-        self.counts.all += 1;
-        self.counts.second_hand += u64::from(second_hand);
+        self.recent.set_last(self.transaction.last_insert_rowid());
+        self.count_one_more(second_hand);
         Ok(true)
     }
 
@@ -221,6 +305,10 @@ impl Merge<'_> {
         } else {
             ledger.remove(before, provider, kept.weight);
             ledger.add(consumer, provider, receipt.weight());
+        }
+        if kept.is_recent {
+            self.recent.replace(kept.id, receipt, certificate);
+            return Ok(());
         }
         let mut statement = self.transaction.prepare_cached(
             "UPDATE receipt SET certificate = ?, weight = ?, raw = ?, flushed = ? WHERE id = ?",
@@ -283,16 +371,14 @@ impl Merge<'_> {
         if count == 0 {
             return Ok(());
         }
-        let mut oldest = self.transaction.prepare_cached(OLDEST)?;
         let mut remove = self.transaction.prepare_cached("DELETE FROM receipt WHERE id = ?")?;
-        let found = oldest.query_map(params![second_hand, count.cast_signed()], |row| {
-            let (consumer, provider) = (TeamId(row.get(2)?), TeamId(row.get(3)?));
-            let weight = Bytes(row.get::<_, i64>(4)?.cast_unsigned());
-            Ok((row.get(0)?, row.get(1)?, Edge { consumer, provider, weight }))
-        })?;
-        let found: Vec<(i64, i64, Edge)> = found.collect::<rusqlite::Result<_>>()?;
-        for (id, certificate, edge) in found {
-            remove.execute([id])?;
+        for victim in self.oldest(second_hand, count)? {
+            let Victim { id, certificate, edge } = victim;
+            if self.waits {
+                self.recent.evict(id);
+            } else {
+                remove.execute([id])?;
+            }
             self.counts.all -= 1;
             self.counts.second_hand -= u64::from(second_hand);
             self.leftover.insert(certificate);
@@ -301,11 +387,66 @@ impl Merge<'_> {
         Ok(())
     }
 
+    /// The oldest of those that wait and of the table of receipts, oldest first.
+    fn oldest(&mut self, second_hand: bool, count: u64) -> rusqlite::Result<Vec<Victim>> {
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let mut waiting = self.recent.oldest(second_hand, count).into_iter().peekable();
+        let mut statement = self.transaction.prepare_cached(OLDEST)?;
+        // Those that are gone already may be among them.
+        let most = count.saturating_add(self.recent.gone());
+        let since = self.recent.gone_until(second_hand);
+        let mut rows =
+            statement.query(params![second_hand, since, i64::try_from(most).unwrap_or(i64::MAX)])?;
+        let mut until = None;
+        let mut victims = Vec::with_capacity(count);
+        while let Some(row) = rows.next()? {
+            let id = row.get(0)?;
+            if self.recent.is_gone(id) {
+                continue;
+            }
+            let age: i64 = row.get(5)?;
+            let oldness = recent::oldness(age, row.get(6)?, id);
+            while let Some((_, id)) =
+                waiting.next_if(|(waiting, _)| victims.len() < count && *waiting < oldness)
+            {
+                victims.extend(self.waiting_victim(id)?);
+            }
+            if victims.len() == count {
+                break;
+            }
+            until = Some(age);
+            let (consumer, provider) = (TeamId(row.get(2)?), TeamId(row.get(3)?));
+            let weight = Bytes(row.get::<_, i64>(4)?.cast_unsigned());
+            victims.push(Victim { id, certificate: row.get(1)?, edge: Edge { consumer, provider, weight } });
+        }
+        for (_, id) in waiting.take(count - victims.len()) {
+            victims.extend(self.waiting_victim(id)?);
+        }
+        if let Some(age) = until.filter(|_| self.waits) {
+            self.recent.set_gone_until(second_hand, age);
+        }
+        Ok(victims)
+    }
+
+    fn waiting_victim(&self, id: i64) -> rusqlite::Result<Option<Victim>> {
+        let Some(entry) = self.recent.get(id) else { return Ok(None) };
+        let consumer = self.team_of(entry.certificate)?;
+        let edge = Edge { consumer, provider: entry.session.provider, weight: entry.weight };
+        Ok(Some(Victim { id, certificate: entry.certificate, edge }))
+    }
+
+    fn move_recent(&mut self) -> rusqlite::Result<()> {
+        let flushed = self.hands_nothing_on();
+        let leftover = self.recent.drain(self.transaction, flushed)?;
+        self.leftover.extend(leftover);
+        Ok(())
+    }
+
     fn drop_certificates(&mut self) -> rusqlite::Result<()> {
         let mut statement = self.transaction.prepare_cached(
             "DELETE FROM certificate WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM receipt WHERE certificate = ?1)",
         )?;
-        for id in &self.leftover {
+        for id in self.leftover.iter().filter(|id| !self.recent.needs(**id)) {
             statement.execute([id])?;
         }
         Ok(())

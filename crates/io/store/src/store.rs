@@ -1,11 +1,13 @@
 use crate::credit;
 use crate::put::{self, Batch, Counts};
+use crate::recent::{Recent, RecentLimits};
 use crate::{PutReport, StoreError, marker, own, schema};
 use guestright_credit::Write;
 use guestright_identity::Certificate;
 use guestright_receipt::Receipt;
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
@@ -42,6 +44,9 @@ pub struct Store {
     pub(crate) path: PathBuf,
     pub(crate) limits: Limits,
     pub(crate) counts: Counts,
+    pub(crate) recent_limits: RecentLimits,
+    /// Nothing after an error: then it is read from the file again.
+    recent: RefCell<Option<Recent>>,
 }
 
 impl Store {
@@ -57,15 +62,25 @@ impl Store {
         let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "open the file", &error);
         let mut connection = Connection::open_with_flags(path, flags).map_err(fail)?;
         connection.set_prepared_statement_cache_capacity(32);
-        // A router keeps few receipts and has little memory; about 16 MiB for a million.
-        let cache_kib = (limits.receipts_max / 64).clamp(1_024, 32 * 1_024);
+        // A router keeps few receipts and has little memory; about 64 MiB for a million.
+        let cache_kib = (limits.receipts_max / 16).clamp(1_024, 64 * 1_024);
         schema::prepare(&mut connection, path, cache_kib)?;
-        let count: i64 =
-            connection.query_row("SELECT count(*) FROM receipt", [], |row| row.get(0)).map_err(fail)?;
-        let all = count.cast_unsigned();
-        marker::check(&connection, path, all)?;
-        let second_hand = own::classify(&mut connection, limits.own_team).map_err(fail)?;
-        Ok(Self { connection, path: path.to_owned(), limits, counts: Counts { all, second_hand } })
+        let recent = Recent::load(&connection, path)?;
+        let counted = count(&connection).map_err(fail)? + recent.len() as u64;
+        marker::check(&connection, path, counted)?;
+        let mut store = Self {
+            connection,
+            path: path.to_owned(),
+            limits,
+            counts: Counts { all: counted, second_hand: 0 },
+            recent_limits: RecentLimits::of(limits),
+            recent: RefCell::new(Some(recent)),
+        };
+        store.settled()?;
+        let all = count(&store.connection).map_err(fail)?;
+        let second_hand = own::classify(&mut store.connection, limits.own_team).map_err(fail)?;
+        store.counts = Counts { all, second_hand };
+        Ok(store)
     }
 
     /// Takes receipts in, in one transaction; they are on the disk when this returns.
@@ -105,13 +120,40 @@ impl Store {
         let path = &self.path;
         let doing = if batches.is_empty() { "keep the accounts" } else { "store receipts" };
         let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, doing, &error);
+        let mut recent = self.take_recent()?;
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
-        let merged = put::merge(&transaction, batches, self.limits, self.counts).map_err(fail)?;
+        let (limits, counts, recent_limits) = (self.limits, self.counts, self.recent_limits);
+        let target = put::Target { transaction: &transaction, limits, counts, recent_limits };
+        let merged = put::merge(target, batches, &mut recent).map_err(fail)?;
         credit::keep(&transaction, writes).map_err(fail)?;
         transaction.commit().map_err(fail)?;
         self.counts = merged.counts;
+        self.recent.replace(Some(recent));
         Ok(merged.reports)
+    }
+
+    /// The receipts that wait; whoever takes them puts them back unless there was an error, for they would not be as in the file.
+    fn take_recent(&self) -> Result<Recent, StoreError> {
+        self.recent.take().map_or_else(|| Recent::load(&self.connection, &self.path), Ok)
+    }
+
+    /// Whether receipts wait to be moved to the table of receipts.
+    pub(crate) fn has_recent(&self) -> bool {
+        self.recent.borrow().as_ref().is_none_or(|recent| recent.rows() > 0)
+    }
+
+    /// The connection, for whoever reads the table of receipts: none waits any more to be moved there.
+    pub(crate) fn settled(&self) -> Result<&Connection, StoreError> {
+        let mut recent = self.take_recent()?;
+        if recent.rows() > 0 {
+            let fail = self.fail("move the latest receipts to the others");
+            let transaction = self.connection.unchecked_transaction().map_err(&fail)?;
+            put::settle(&transaction, self.limits, &mut recent).map_err(&fail)?;
+            transaction.commit().map_err(&fail)?;
+        }
+        self.recent.replace(Some(recent));
+        Ok(&self.connection)
     }
 
     /// Writes a copy of all that is in the store into a new file, as of one moment. It is the same store, under its marker.
@@ -174,6 +216,12 @@ impl Store {
     pub(crate) fn damaged(&self, reason: impl ToString) -> StoreError {
         StoreError::damaged(&self.path, reason)
     }
+}
+
+fn count(connection: &Connection) -> rusqlite::Result<u64> {
+    connection
+        .query_row("SELECT count(*) FROM receipt", [], |row| row.get::<_, i64>(0))
+        .map(i64::cast_unsigned)
 }
 
 /// Makes an empty file for its owner alone, unless there is one, and has its name on the disk.

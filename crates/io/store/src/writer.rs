@@ -8,8 +8,12 @@ use guestright_identity::Certificate;
 use guestright_receipt::Receipt;
 use guestright_units::UnixSeconds;
 use std::fmt;
-use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// After so long without a request the receipts of a burst are moved to the others.
+const SETTLE_AFTER: Duration = Duration::from_millis(250);
 
 /// How much may wait and how much is committed at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,9 +231,24 @@ fn work(mut store: Store, requests: &Receiver<Request>, group_max: usize) -> Sto
             Request::Run(job) => job(&mut store),
             Request::Stop => break,
         }
-        next = next.or_else(|| requests.recv().ok());
+        next = next.or_else(|| wait(&store, requests));
     }
+    // Where that fails they wait in the file for whoever opens it next.
+    let _ = store.settled();
     store
+}
+
+/// The next request; nothing if there is nobody any more to send one.
+fn wait(store: &Store, requests: &Receiver<Request>) -> Option<Request> {
+    if store.has_recent() {
+        match requests.recv_timeout(SETTLE_AFTER) {
+            Ok(request) => return Some(request),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            // The next commit says what is wrong with the disk.
+            Err(RecvTimeoutError::Timeout) => drop(store.settled()),
+        }
+    }
+    requests.recv().ok()
 }
 
 impl Durable {

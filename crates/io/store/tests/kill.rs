@@ -81,9 +81,10 @@ fn child_that_ingests() {
         .collect();
     let mut store = Store::open(&directory.join("receipts.db"), LIMITS).unwrap();
     if round.is_multiple_of(2) {
-        // One by one and in batches of up to seven.
+        // One by one, in batches of up to seven, and in large ones, which wait to be moved to the others.
+        let size = if round % 4 == 2 { 70 } else { 1 + round % 7 };
         while !items.is_empty() {
-            let batch: Vec<_> = items.drain(..items.len().min(1 + round % 7)).collect();
+            let batch: Vec<_> = items.drain(..items.len().min(size)).collect();
             let (numbers, batch): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
             store.put(&batch, NOW).unwrap();
             numbers.into_iter().for_each(acknowledge);

@@ -5,6 +5,8 @@ use guestright_receipt::{Admission, ReceiptError, Registers};
 use proptest::prelude::*;
 use std::cmp::Reverse;
 
+mod waiting;
+
 /// Two members; the first has two certificates of its team, and one of the second's team.
 fn certificates() -> Vec<(Member, Certificate)> {
     let serial = |owner: u64, team: u64, serial| {

@@ -106,7 +106,7 @@ fn a_newer_format_is_refused_and_left_as_it_was() {
     store.connection.pragma_update(None, "user_version", 99).unwrap();
     drop(store);
     let before = fs::read(&path).unwrap();
-    let newer = StoreError::Newer { path: path.clone(), got: 99, want: 3 };
+    let newer = StoreError::Newer { path: path.clone(), got: 99, want: 4 };
     assert_eq!(Store::open(&path, LIMITS).unwrap_err(), newer);
     assert_eq!(fs::read(&path).unwrap(), before);
 }
@@ -202,4 +202,23 @@ fn a_copy_is_the_same_store_and_is_made_while_it_is_open() {
     drop(restored);
     fs::rename(&again, &path).unwrap();
     assert_eq!(Store::open(&path, LIMITS).unwrap().count(), 201);
+}
+
+#[test]
+fn a_store_of_the_format_before_is_brought_up_to_date_with_all_that_it_holds() {
+    let (_directory, mut store) = store(1_000_000);
+    let items: Vec<_> = (0..200).map(|number| Member::new(1).item(9, NOW.plus(number), number)).collect();
+    store.put(&items[..50], NOW).unwrap();
+    let (path, limits, edges) = (store.path().to_owned(), store.limits, store.edges().unwrap());
+    store.connection.execute_batch("DROP TABLE recent; PRAGMA user_version = 3").unwrap();
+    drop(store);
+    let mut store = Store::open(&path, limits).unwrap();
+    assert_eq!((store.count(), store.edges().unwrap()), (50, edges));
+    store.put(&items, NOW).unwrap();
+    assert!(store.has_recent(), "what waits has a table");
+    let version: i64 = store.connection.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+    assert_eq!(version, 4);
+    drop(store);
+    let store = Store::open(&path, limits).unwrap();
+    assert_eq!((store.count(), store.integrity_check()), (200, Ok(())));
 }

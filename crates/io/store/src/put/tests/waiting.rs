@@ -1,0 +1,295 @@
+//! Receipts that wait to be moved to the others are as if they had been: for whoever puts, reads, evicts or is killed.
+
+use super::*;
+use std::fs;
+use std::ops::ControlFlow;
+
+/// What a store should hold: a plain map.
+#[derive(Clone, Default)]
+struct Model {
+    kept: BTreeMap<SessionKey, Known>,
+    arrivals: u64,
+}
+
+#[derive(Clone)]
+struct Known {
+    receipt: Receipt,
+    seen: UnixSeconds,
+    arrival: u64,
+    second_hand: bool,
+}
+
+impl Model {
+    fn put(&mut self, items: &[(Receipt, Certificate)], now: UnixSeconds, limits: Limits) -> Vec<Outcome> {
+        let outcomes = items.iter().map(|(receipt, _)| self.admit(receipt, now, limits)).collect();
+        let max = usize::try_from(limits.receipts_max).unwrap();
+        let second_hand = |model: &Self| model.kept.values().filter(|known| known.second_hand).count();
+        if limits.own_team.is_some() {
+            let first_hand = self.kept.len() - second_hand(self);
+            let share = (max / 10).min(max.saturating_sub(first_hand));
+            while second_hand(self) > share {
+                self.evict(true);
+            }
+        }
+        while self.kept.len() > max {
+            self.evict(false);
+        }
+        outcomes
+    }
+
+    fn admit(&mut self, receipt: &Receipt, now: UnixSeconds, limits: Limits) -> Outcome {
+        let got = receipt.weight();
+        let Some(known) = self.kept.get_mut(&receipt.session()) else {
+            self.arrivals += 1;
+            let second_hand =
+                limits.own_team.is_some_and(|own| receipt.provider() != own && receipt.consumer() != own);
+            let known = Known { receipt: receipt.clone(), seen: now, arrival: self.arrivals, second_hand };
+            self.kept.insert(receipt.session(), known);
+            return Outcome::New;
+        };
+        let weight = known.receipt.weight();
+        if got < weight {
+            return Outcome::Lower { got, known: weight };
+        }
+        if (got, receipt.as_bytes()) > (weight, known.receipt.as_bytes()) {
+            known.receipt = receipt.clone();
+        }
+        if got > weight { Outcome::Raised(got.saturating_sub(weight)) } else { Outcome::Known }
+    }
+
+    fn evict(&mut self, second_hand: bool) {
+        let among = self.kept.iter().filter(|(_, known)| known.second_hand == second_hand);
+        let age = |(session, known): &(&SessionKey, &Known)| {
+            (session.started.min(known.seen), Reverse(session.started), known.arrival)
+        };
+        let oldest = *among.min_by_key(age).unwrap().0;
+        self.kept.remove(&oldest);
+    }
+
+    fn edges(&self) -> BTreeMap<(TeamId, TeamId), u128> {
+        let mut sums = BTreeMap::new();
+        for Known { receipt, .. } in self.kept.values().filter(|known| known.receipt.weight() > Bytes(0)) {
+            *sums.entry((receipt.consumer(), receipt.provider())).or_default() +=
+                u128::from(receipt.weight().0);
+        }
+        sums
+    }
+
+    fn receipts(&self) -> Vec<Vec<u8>> {
+        let mut all: Vec<_> = self.kept.values().map(|known| known.receipt.as_bytes().to_vec()).collect();
+        all.sort_unstable();
+        all
+    }
+
+    fn in_order_of_arrival(&self) -> Vec<SessionKey> {
+        let mut all: Vec<_> = self.kept.iter().map(|(session, known)| (known.arrival, *session)).collect();
+        all.sort_unstable();
+        all.into_iter().map(|(_, session)| session).collect()
+    }
+}
+
+fn receipts(store: &Store) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    let show = |receipt: &[u8], _: &[u8]| {
+        all.push(receipt.to_vec());
+        ControlFlow::Continue(())
+    };
+    store.for_each_receipt(show).unwrap();
+    all.sort_unstable();
+    all
+}
+
+fn explain(sums: &mut BTreeMap<(TeamId, TeamId), u128>, report: &PutReport) {
+    for edge in &report.added {
+        *sums.entry((edge.consumer, edge.provider)).or_default() += u128::from(edge.weight.0);
+    }
+    for edge in &report.evicted {
+        *sums.get_mut(&(edge.consumer, edge.provider)).unwrap() -= u128::from(edge.weight.0);
+    }
+    sums.retain(|_, weight| *weight > 0);
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Put(Vec<Ask>),
+    /// The disk does not take anything.
+    PutReadOnly(Vec<Ask>),
+    Settle,
+    Reopen,
+    /// As when the process is killed and another one begins.
+    LookClosed,
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let batch = || proptest::collection::vec((0_usize..4, 1_u8..4, 0_u64..6, 0_u64..5), 0..6);
+    let op = prop_oneof![
+        8 => batch().prop_map(Op::Put),
+        1 => batch().prop_map(Op::PutReadOnly),
+        1 => Just(Op::Settle),
+        1 => Just(Op::Reopen),
+        1 => Just(Op::LookClosed),
+    ];
+    proptest::collection::vec(op, 0..16)
+}
+
+fn recent_limits() -> impl Strategy<Value = RecentLimits> {
+    (0_usize..3, 1_usize..24).prop_map(|(direct_max, recent_max)| RecentLimits { direct_max, recent_max })
+}
+
+/// A copy of a store that is open, as a kill at this moment leaves it, with only so many octets of what was written last.
+fn killed(store: &Store, written: usize) -> (tempfile::TempDir, std::path::PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("receipts.db");
+    let with = |path: &std::path::Path, end| path.with_file_name(format!("receipts.db{end}"));
+    for end in ["", ".id"] {
+        fs::copy(with(store.path(), end), with(&path, end)).unwrap();
+    }
+    let log = fs::read(with(store.path(), "-wal")).unwrap();
+    fs::write(with(&path, "-wal"), &log[..written.min(log.len())]).unwrap();
+    (directory, path)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn any_sequence_of_puts_moves_evictions_and_reopenings_gives_what_a_map_gives(
+        ops in ops(),
+        max in 0_u64..20,
+        recent_limits in recent_limits(),
+        has_own in proptest::bool::ANY,
+    ) {
+        let from = certificates();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("receipts.db");
+        let limits = Limits { receipts_max: max, own_team: has_own.then_some(TeamId([1; 24])) };
+        let open = || {
+            let mut store = Store::open(&path, limits).unwrap();
+            store.recent_limits = recent_limits;
+            store
+        };
+        let (mut store, mut model, mut sums) = (open(), Model::default(), BTreeMap::new());
+        for (number, op) in (0..).zip(ops) {
+            let now = NOW.plus(number);
+            match op {
+                Op::Put(batch) => {
+                    let items = items(&batch, &from, now);
+                    let report = store.put(&items, now).unwrap();
+                    prop_assert_eq!(&report.outcomes, &model.put(&items, now, limits));
+                    explain(&mut sums, &report);
+                }
+                Op::PutReadOnly(batch) => {
+                    let items = items(&batch, &from, now);
+                    store.connection.pragma_update(None, "query_only", "ON").unwrap();
+                    if let Ok(report) = store.put(&items, now) {
+                        // There was nothing to write.
+                        prop_assert_eq!(&report.outcomes, &model.put(&items, now, limits));
+                        prop_assert_eq!((report.added, report.evicted), (vec![], vec![]));
+                    }
+                    store.connection.pragma_update(None, "query_only", "OFF").unwrap();
+                }
+                Op::Settle => drop(store.settled().unwrap()),
+                Op::Reopen => {
+                    drop(store);
+                    store = open();
+                }
+                Op::LookClosed => {
+                    let (_directory, path) = killed(&store, usize::MAX);
+                    let closed = crate::ClosedStore::open(&path).unwrap();
+                    let arrivals = closed.arrivals_after(0, 100).unwrap();
+                    let sessions: BTreeSet<_> = arrivals.iter().map(|arrival| arrival.session).collect();
+                    prop_assert!(model.kept.keys().all(|session| sessions.contains(session)));
+                    prop_assert!(arrivals.is_sorted_by_key(|arrival| arrival.number));
+                }
+            }
+            prop_assert_eq!(store.count(), model.kept.len() as u64);
+            prop_assert_eq!(&sums, &model.edges());
+        }
+        prop_assert_eq!(receipts(&store), model.receipts());
+        let arrivals = store.arrivals_after(0, 100).unwrap();
+        let sessions: Vec<_> = arrivals.iter().map(|arrival| arrival.session).collect();
+        prop_assert_eq!(sessions, model.in_order_of_arrival());
+        prop_assert_eq!(store.integrity_check(), Ok(()));
+        assert_no_leftover_certificates(&store);
+    }
+}
+
+/// What SQLite writes before a page in its log, and at the log's beginning (<https://www.sqlite.org/fileformat2.html#walformat>).
+const FRAME_HEADER: usize = 24;
+const LOG_HEADER: usize = 32;
+const PAGE: usize = 4_096;
+
+#[test]
+fn a_kill_between_any_two_writes_loses_nothing_that_was_acknowledged() {
+    let from = certificates();
+    let (directory, mut store) = store(14);
+    store.recent_limits = RecentLimits { direct_max: 1, recent_max: 9 };
+    let log = directory.path().join("receipts.db-wal");
+    let written = || usize::try_from(fs::metadata(&log).unwrap().len()).unwrap();
+    let first = written();
+    let (mut model, mut moves) = (Model::default(), 0);
+    let mut acknowledged = vec![(first, model.clone())];
+    for number in 0..12 {
+        let now = NOW.plus(number);
+        let asks = [0, 1, 2, 3].map(|part: u64| {
+            let signer = usize::try_from((number + part) % 4).unwrap();
+            (signer, 1 + u8::try_from(part % 2).unwrap(), (3 * number + part) % 11, number)
+        });
+        let items = items(&asks, &from, now);
+        store.put(&items, now).unwrap();
+        model.put(&items, now, store.limits);
+        moves += usize::from(!store.has_recent());
+        acknowledged.push((written(), model.clone()));
+    }
+    assert!(moves > 2, "{moves} commits moved what waited");
+    assert!(store.count() == 14, "some had to go");
+    let writes =
+        (first - LOG_HEADER) / (FRAME_HEADER + PAGE)..=(written() - LOG_HEADER) / (FRAME_HEADER + PAGE);
+    for count in writes {
+        // And half of the next write.
+        for part in [0, PAGE / 2] {
+            let length = LOG_HEADER + count * (FRAME_HEADER + PAGE) + part;
+            let (_directory, path) = killed(&store, length);
+            let again = Store::open(&path, store.limits).unwrap();
+            let (_, want) = acknowledged.iter().rfind(|(written, _)| *written <= length).unwrap();
+            assert_eq!(receipts(&again), want.receipts(), "after {count} writes");
+            assert_eq!(again.count(), want.kept.len() as u64, "after {count} writes");
+        }
+    }
+}
+
+#[test]
+fn what_waits_for_nobody_is_read_with_the_others() {
+    let (_directory, mut store) = store(1_000_000);
+    let member = Member::new(1);
+    let items: Vec<_> = (0..100).map(|number| member.item(9, NOW.plus(number), number)).collect();
+    store.put(&items[..1], NOW).unwrap();
+    assert!(!store.has_recent(), "one receipt waits for nobody");
+    store.put(&items, NOW).unwrap();
+    assert!(store.has_recent());
+    let rows: i64 = store.connection.query_row("SELECT count(*) FROM receipt", [], |row| row.get(0)).unwrap();
+    assert_eq!((rows, store.count()), (1, 100));
+    assert_eq!(store.get(&items[70].0.session()).unwrap().as_ref(), Some(&items[70].0));
+    assert!(!store.has_recent(), "whoever reads moves them");
+}
+
+#[test]
+fn a_spoilt_row_of_what_waits_is_found() {
+    let (_directory, mut store) = store(1_000_000);
+    let member = Member::new(1);
+    let items: Vec<_> = (0..100).map(|number| member.item(9, NOW.plus(number), number)).collect();
+    store.put(&items, NOW).unwrap();
+    let (path, limits) = (store.path.clone(), store.limits);
+    let body: Vec<u8> = store.connection.query_row("SELECT body FROM recent", [], |row| row.get(0)).unwrap();
+    for length in [0, 8, 20, 60, body.len() - 1] {
+        let cut = &body[..length];
+        store.connection.execute("UPDATE recent SET body = ?", [cut]).unwrap();
+        let found = Recent::load(&store.connection, &path);
+        let records = found.map(|recent| recent.len());
+        let damaged = StoreError::damaged(&path, "the latest receipts cannot be read");
+        assert_eq!(records, if length == 0 { Ok(0) } else { Err(damaged) }, "{length} octets");
+    }
+    drop(store);
+    let opened = Store::open(&path, limits);
+    assert!(matches!(opened, Err(StoreError::Damaged { .. })), "{opened:?}");
+}

@@ -1,0 +1,324 @@
+//! Receipts that are on the disk already and in no index yet (design note 0020).
+//!
+//! In a burst of receipts each commit would write many pages of each index for a few receipts a page. So they are appended to a
+//! table, `recent`, and known by a map in memory; many are moved to the table of receipts together, in one transaction. Sessions
+//! in here are not among the rows of that table, but for those of `gone`: they were evicted, and are removed with the same move.
+
+use crate::{Limits, StoreError};
+use guestright_identity::MemberId;
+use guestright_receipt::{Receipt, SessionKey, UncheckedReceipt};
+use guestright_units::{Bytes, UnixSeconds};
+use rusqlite::{Connection, params};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+
+/// A record of a receipt, and of a session that was evicted.
+const KEPT: u8 = 0;
+const GONE: u8 = 1;
+
+/// When receipts are appended first, and how many.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecentLimits {
+    /// A commit of so many goes straight to the table of receipts, unless some wait already.
+    pub(crate) direct_max: usize,
+    /// When so many wait they are moved.
+    pub(crate) recent_max: usize,
+}
+
+impl RecentLimits {
+    /// One in 16 of what may be kept, 65,536 at most: some 350 octets of memory each, so less than 0.5 MB on a router that keeps 20,000.
+    pub(crate) fn of(limits: Limits) -> Self {
+        let recent_max = usize::try_from((limits.receipts_max / 16).min(65_536)).expect("fits");
+        Self { direct_max: 64, recent_max }
+    }
+}
+
+/// What is known of the rows of `recent`, and what the transaction that is open adds to them.
+#[derive(Debug, Default)]
+pub(crate) struct Recent {
+    entries: BTreeMap<i64, Entry>,
+    numbers: HashMap<SessionKey, i64>,
+    /// How many entries need each certificate.
+    certificates: BTreeMap<i64, u64>,
+    gone: BTreeSet<i64>,
+    /// No row of the table of receipts that is not gone is older: by `second_hand`.
+    gone_until: [Option<i64>; 2],
+    last: i64,
+    unwritten: Vec<u8>,
+}
+
+/// A receipt that waits, under the number that its row will have.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) session: SessionKey,
+    pub(crate) certificate: i64,
+    pub(crate) first_seen: UnixSeconds,
+    pub(crate) second_hand: bool,
+    pub(crate) weight: Bytes,
+    pub(crate) raw: Box<[u8]>,
+}
+
+/// What goes first when there are too many: as the columns of the table of receipts say it, where numbers have a sign.
+pub(crate) type Oldness = (i64, bool, Reverse<i64>, i64);
+
+/// Of a row with this number.
+pub(crate) fn oldness(age: i64, started: i64, number: i64) -> Oldness {
+    (age, started >= 0, Reverse(started), number)
+}
+
+impl Entry {
+    pub(crate) fn age(&self) -> i64 {
+        self.session.started.min(self.first_seen).0.cast_signed()
+    }
+}
+
+impl Recent {
+    /// As the file has it.
+    pub(crate) fn load(connection: &Connection, path: &Path) -> Result<Self, StoreError> {
+        let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "read the latest receipts", &error);
+        let last =
+            connection.query_row("SELECT max(id) FROM receipt", [], |row| row.get::<_, Option<i64>>(0));
+        let mut recent = Self { last: last.map_err(fail)?.unwrap_or_default(), ..Self::default() };
+        let mut statement = connection.prepare_cached("SELECT body FROM recent ORDER BY id").map_err(fail)?;
+        let mut rows = statement.query([]).map_err(fail)?;
+        while let Some(row) = rows.next().map_err(fail)? {
+            let body = row.get_ref(0).and_then(|body| Ok(body.as_blob()?)).map_err(fail)?;
+            let mut rest = body;
+            while !rest.is_empty() {
+                rest = recent
+                    .read_record(rest)
+                    .ok_or_else(|| StoreError::damaged(path, "the latest receipts cannot be read"))?;
+            }
+        }
+        Ok(recent)
+    }
+
+    /// Puts the first record of `body` in; gives what comes after it.
+    fn read_record<'a>(&mut self, body: &'a [u8]) -> Option<&'a [u8]> {
+        let (kind, body) = body.split_first()?;
+        let (number, body) = body.split_first_chunk()?;
+        let number = i64::from_be_bytes(*number);
+        match *kind {
+            GONE => {
+                self.forget(number);
+                Some(body)
+            }
+            KEPT => {
+                let (certificate, body) = body.split_first_chunk()?;
+                let (first_seen, body) = body.split_first_chunk()?;
+                let (member, body) = body.split_first_chunk()?;
+                let (second_hand, body) = body.split_first()?;
+                let (length, body) = body.split_first_chunk()?;
+                let (raw, body) = body.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
+                let receipt = UncheckedReceipt::parse(raw).ok()?;
+                let (provider, started) = (receipt.provider(), receipt.started());
+                let entry = Entry {
+                    session: SessionKey { provider, started, member: MemberId(*member) },
+                    certificate: i64::from_be_bytes(*certificate),
+                    first_seen: UnixSeconds(u64::from_be_bytes(*first_seen)),
+                    second_hand: *second_hand != 0,
+                    weight: receipt.weight(),
+                    raw: raw.into(),
+                };
+                self.keep(number, entry);
+                Some(body)
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// How much there is to do when these are moved.
+    pub(crate) fn rows(&self) -> usize {
+        self.entries.len() + self.gone.len()
+    }
+
+    pub(crate) fn find(&self, session: &SessionKey) -> Option<(i64, &Entry)> {
+        let number = self.numbers.get(session)?;
+        Some((*number, self.entries.get(number)?))
+    }
+
+    /// Whether this row of the table of receipts was evicted.
+    pub(crate) fn is_gone(&self, number: i64) -> bool {
+        self.gone.contains(&number)
+    }
+
+    /// The number of the session that became known last.
+    pub(crate) fn last(&self) -> i64 {
+        self.last
+    }
+
+    /// Those after this number.
+    pub(crate) fn after(&self, number: i64) -> impl Iterator<Item = (i64, &Entry)> {
+        let first = number.saturating_add(1);
+        self.entries.range(first..).map(|(number, entry)| (*number, entry))
+    }
+
+    /// Whether a receipt in here needs this certificate.
+    pub(crate) fn needs(&self, certificate: i64) -> bool {
+        self.certificates.contains_key(&certificate)
+    }
+
+    /// From which age on the table of receipts has to be looked through for the oldest that are not gone.
+    pub(crate) fn gone_until(&self, second_hand: bool) -> i64 {
+        self.gone_until[usize::from(second_hand)].unwrap_or(i64::MIN)
+    }
+
+    pub(crate) fn set_gone_until(&mut self, second_hand: bool, age: i64) {
+        self.gone_until[usize::from(second_hand)] = Some(age);
+    }
+
+    /// How many rows of the table of receipts were evicted.
+    pub(crate) fn gone(&self) -> usize {
+        self.gone.len()
+    }
+
+    /// A session has become known under this number, in the table of receipts.
+    pub(crate) fn set_last(&mut self, number: i64) {
+        self.last = self.last.max(number);
+    }
+
+    /// Adds the first receipt of a session.
+    pub(crate) fn push(&mut self, entry: Entry) {
+        let number = self.last + 1;
+        self.note(number, &entry);
+        self.keep(number, entry);
+    }
+
+    /// Puts a larger receipt in the place of one that waits. Its session is as old as it was.
+    pub(crate) fn replace(&mut self, number: i64, receipt: &Receipt, certificate: i64) {
+        let Some(old) = self.entries.get(&number) else { return };
+        let entry = Entry {
+            session: old.session,
+            certificate,
+            first_seen: old.first_seen,
+            second_hand: old.second_hand,
+            weight: receipt.weight(),
+            raw: receipt.as_bytes().into(),
+        };
+        self.note(number, &entry);
+        self.keep(number, entry);
+    }
+
+    /// Evicts what has this number, in here or in the table of receipts.
+    pub(crate) fn evict(&mut self, number: i64) {
+        self.unwritten.push(GONE);
+        self.unwritten.extend(number.to_be_bytes());
+        self.forget(number);
+    }
+
+    fn note(&mut self, number: i64, entry: &Entry) {
+        let body = &mut self.unwritten;
+        body.push(KEPT);
+        body.extend(number.to_be_bytes());
+        body.extend(entry.certificate.to_be_bytes());
+        body.extend(entry.first_seen.0.to_be_bytes());
+        body.extend(entry.session.member.0);
+        body.push(u8::from(entry.second_hand));
+        let length = u16::try_from(entry.raw.len()).expect("a receipt is short");
+        body.extend(length.to_be_bytes());
+        body.extend(&entry.raw);
+    }
+
+    fn keep(&mut self, number: i64, entry: Entry) {
+        self.last = self.last.max(number);
+        *self.certificates.entry(entry.certificate).or_default() += 1;
+        self.numbers.insert(entry.session, number);
+        if let Some(old) = self.entries.insert(number, entry) {
+            self.release(old.certificate);
+        }
+    }
+
+    fn forget(&mut self, number: i64) {
+        match self.entries.remove(&number) {
+            Some(entry) => {
+                self.numbers.remove(&entry.session);
+                self.release(entry.certificate);
+            }
+            None => {
+                self.gone.insert(number);
+            }
+        }
+    }
+
+    fn release(&mut self, certificate: i64) {
+        if let Some(count) = self.certificates.get_mut(&certificate) {
+            *count -= 1;
+            if *count == 0 {
+                self.certificates.remove(&certificate);
+            }
+        }
+    }
+
+    /// The numbers of the `count` oldest that wait, oldest first, of one's own dealings or of others'.
+    pub(crate) fn oldest(&self, second_hand: bool, count: usize) -> Vec<(Oldness, i64)> {
+        let matching = self.entries.iter().filter(|(_, entry)| entry.second_hand == second_hand);
+        let started = |entry: &Entry| entry.session.started.0.cast_signed();
+        let mut all: Vec<_> = matching
+            .map(|(number, entry)| (oldness(entry.age(), started(entry), *number), *number))
+            .collect();
+        if count < all.len() {
+            all.select_nth_unstable(count);
+            all.truncate(count);
+        }
+        all.sort_unstable();
+        all
+    }
+
+    pub(crate) fn get(&self, number: i64) -> Option<&Entry> {
+        self.entries.get(&number)
+    }
+
+    /// Appends what the transaction has changed.
+    pub(crate) fn append(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        if !self.unwritten.is_empty() {
+            let mut statement = connection.prepare_cached("INSERT INTO recent (body) VALUES (?)")?;
+            statement.execute([&self.unwritten])?;
+            self.unwritten.clear();
+        }
+        Ok(())
+    }
+
+    /// Moves all to the table of receipts, within a transaction, and forgets them; gives the certificates that lost a receipt.
+    pub(crate) fn drain(
+        &mut self,
+        connection: &Connection,
+        flushed: bool,
+    ) -> rusqlite::Result<BTreeSet<i64>> {
+        let mut leftover = BTreeSet::new();
+        let mut remove =
+            connection.prepare_cached("DELETE FROM receipt WHERE id = ? RETURNING certificate")?;
+        for number in &self.gone {
+            leftover.extend(
+                remove.query_map([number], |row| row.get::<_, i64>(0))?.collect::<Result<Vec<_>, _>>()?,
+            );
+        }
+        let mut keep = connection.prepare_cached(
+            "INSERT INTO receipt
+             (id, provider, started, member, certificate, weight, first_seen, age, second_hand, flushed, raw)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        )?;
+        for (number, entry) in &self.entries {
+            keep.execute(params![
+                number,
+                entry.session.provider.0,
+                entry.session.started.0.cast_signed(),
+                entry.session.member.0,
+                entry.certificate,
+                entry.weight.0.cast_signed(),
+                entry.first_seen.0.cast_signed(),
+                entry.age(),
+                entry.second_hand,
+                flushed,
+                &*entry.raw,
+            ])?;
+        }
+        connection.execute("DELETE FROM recent", [])?;
+        *self = Self { last: self.last, ..Self::default() };
+        Ok(leftover)
+    }
+}

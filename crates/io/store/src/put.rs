@@ -99,17 +99,17 @@ pub(crate) fn merge(
     if let Some(last) = ledgers.last_mut() {
         merge.evict(last)?;
     }
-    if merge.recent.rows() < recent_max {
-        merge.recent.append(transaction)?;
-    } else {
-        merge.move_recent()?;
+    match merge.recent.rows() {
+        rows if 0 < rows && rows < recent_max => merge.recent.append(transaction)?,
+        _ if merge.recent.is_clear() => {}
+        _ => merge.move_recent()?,
     }
     merge.drop_certificates()?;
     Ok(Merged { counts: merge.counts, reports: ledgers.into_iter().map(Ledger::report).collect() })
 }
 
 /// Moves all receipts that wait to the others, within a transaction.
-pub(crate) fn settle(
+pub(crate) fn index_recent(
     transaction: &Transaction<'_>,
     limits: Limits,
     recent: &mut Recent,

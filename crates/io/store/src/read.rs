@@ -36,7 +36,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub fn edges(&self) -> Result<Vec<Edge>, StoreError> {
-        let connection = self.settled()?;
+        let connection = self.indexed()?;
         let sums = || -> rusqlite::Result<_> {
             let mut teams = connection.prepare_cached("SELECT id, team FROM certificate")?;
             let teams = teams.query_map([], |row| Ok((row.get(0)?, TeamId(row.get(1)?))))?;
@@ -76,7 +76,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub fn get(&self, session: &SessionKey) -> Result<Option<Receipt>, StoreError> {
-        let connection = self.settled()?;
+        let connection = self.indexed()?;
         let find = || {
             let mut statement = connection.prepare_cached(
                 "SELECT r.raw, c.raw FROM receipt r JOIN certificate c ON c.id = r.certificate
@@ -100,7 +100,7 @@ impl Store {
         since: UnixSeconds,
         max: usize,
     ) -> Result<Vec<Encoded>, StoreError> {
-        let connection = self.settled()?;
+        let connection = self.indexed()?;
         let find = || {
             let mut statement = connection.prepare_cached(
                 "SELECT r.raw, c.raw FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate
@@ -121,7 +121,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub fn hints(&self, query: HintQuery) -> Result<Vec<Encoded>, StoreError> {
-        hints::select(self.settled()?, query).map_err(self.fail("choose receipts to show"))
+        hints::select(self.indexed()?, query).map_err(self.fail("choose receipts to show"))
     }
 
     /// Gives out the receipts in which `team` served or was served, in sessions that began at `since` or later: what a home
@@ -135,7 +135,7 @@ impl Store {
         since: UnixSeconds,
         give: impl FnMut(Receipt, &Certificate),
     ) -> Result<(), StoreError> {
-        own::first_hand(self.settled()?, &self.path, FirstHand { team, since }, give)
+        own::first_hand(self.indexed()?, &self.path, FirstHand { team, since }, give)
     }
 
     /// What was signed for of `team`'s dealings in sessions that began at `since` or later, by the beginning of their hour. A session
@@ -148,7 +148,7 @@ impl Store {
         team: TeamId,
         since: UnixSeconds,
     ) -> Result<BTreeMap<UnixSeconds, HourSums>, StoreError> {
-        hours::sums(self.settled()?, &self.path, Dealings { team, since })
+        hours::sums(self.indexed()?, &self.path, Dealings { team, since })
     }
 
     /// The members of `team` whose certificates are here, and when the last of each ends.
@@ -172,7 +172,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub fn unflushed(&self, max: usize) -> Result<Vec<Outgoing>, StoreError> {
-        let connection = self.settled()?;
+        let connection = self.indexed()?;
         let find = || {
             let mut statement = connection.prepare_cached(
                 "SELECT r.raw, c.raw, r.provider, r.member, r.started, r.weight
@@ -201,7 +201,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`]; nothing was noted.
     pub fn mark_flushed(&mut self, passed: &[(SessionKey, Bytes)]) -> Result<usize, StoreError> {
-        self.settled()?;
+        self.indexed()?;
         let path = &self.path;
         let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "note what was passed on", &error);
         let transaction = self.connection.transaction().map_err(fail)?;
@@ -231,7 +231,7 @@ impl Store {
         &self,
         mut show: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let connection = self.settled()?;
+        let connection = self.indexed()?;
         let mut walk = || -> rusqlite::Result<()> {
             let mut statement = connection.prepare_cached(
                 "SELECT r.raw, c.raw FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate
@@ -258,7 +258,7 @@ impl Store {
         after: Option<SessionKey>,
         max: usize,
     ) -> Result<Vec<(SessionKey, Encoded)>, StoreError> {
-        let connection = self.settled()?;
+        let connection = self.indexed()?;
         let find = || -> rusqlite::Result<Vec<_>> {
             let mut statement = connection.prepare_cached(
                 "SELECT r.provider, r.started, r.member, r.raw, c.raw
@@ -286,7 +286,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub fn arrivals_after(&self, after: i64, max: usize) -> Result<Vec<Arrival>, StoreError> {
-        history::arrivals_after(self.settled()?, &self.path, after, max)
+        history::arrivals_after(self.indexed()?, &self.path, after, max)
     }
 
     /// The number of the session that became known last; 0 if there is none.
@@ -294,7 +294,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub fn last_arrival(&self) -> Result<i64, StoreError> {
-        history::last_arrival(self.settled()?, &self.path)
+        history::last_arrival(self.indexed()?, &self.path)
     }
 
     /// At most `max` of the holds that are settled, in the order of their names, those after this name. What was paid is remembered for
@@ -343,7 +343,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Damaged`] with the first thing that does not fit.
     pub fn integrity_check(&self) -> Result<(), StoreError> {
-        self.settled()?;
+        self.indexed()?;
         let fail = self.fail("check the file");
         let verdict: String =
             self.connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(&fail)?;
@@ -367,7 +367,7 @@ impl Store {
         let fail = self.fail("check the receipts");
         let sql = "SELECT r.raw, c.raw, r.provider, r.member, r.started, r.weight, c.ref, c.team
                    FROM certificate c CROSS JOIN receipt r ON r.certificate = c.id ORDER BY c.id";
-        let mut statement = self.settled()?.prepare(sql).map_err(&fail)?;
+        let mut statement = self.indexed()?.prepare(sql).map_err(&fail)?;
         let mut rows = statement.query([]).map_err(&fail)?;
         let mut last: Option<Certificate> = None;
         while let Some(row) = rows.next().map_err(&fail)? {

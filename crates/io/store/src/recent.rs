@@ -46,6 +46,8 @@ pub(crate) struct Recent {
     gone_until: [Option<i64>; 2],
     last: i64,
     unwritten: Vec<u8>,
+    /// Whether the table `recent` has rows.
+    is_written: bool,
 }
 
 /// A receipt that waits, under the number that its row will have.
@@ -83,6 +85,7 @@ impl Recent {
         let mut statement = connection.prepare_cached("SELECT body FROM recent ORDER BY id").map_err(fail)?;
         let mut rows = statement.query([]).map_err(fail)?;
         while let Some(row) = rows.next().map_err(fail)? {
+            recent.is_written = true;
             let body = row.get_ref(0).and_then(|body| Ok(body.as_blob()?)).map_err(fail)?;
             let mut rest = body;
             while !rest.is_empty() {
@@ -135,6 +138,11 @@ impl Recent {
     /// How much there is to do when these are moved.
     pub(crate) fn rows(&self) -> usize {
         self.entries.len() + self.gone.len()
+    }
+
+    /// Whether nothing waits, and nothing of what had waited is left in the file.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.rows() == 0 && self.unwritten.is_empty() && !self.is_written
     }
 
     pub(crate) fn find(&self, session: &SessionKey) -> Option<(i64, &Entry)> {
@@ -279,6 +287,7 @@ impl Recent {
             let mut statement = connection.prepare_cached("INSERT INTO recent (body) VALUES (?)")?;
             statement.execute([&self.unwritten])?;
             self.unwritten.clear();
+            self.is_written = true;
         }
         Ok(())
     }

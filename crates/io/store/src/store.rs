@@ -76,7 +76,7 @@ impl Store {
             recent_limits: RecentLimits::of(limits),
             recent: RefCell::new(Some(recent)),
         };
-        store.settled()?;
+        store.indexed()?;
         let all = count(&store.connection).map_err(fail)?;
         let second_hand = own::classify(&mut store.connection, limits.own_team).map_err(fail)?;
         store.counts = Counts { all, second_hand };
@@ -140,16 +140,16 @@ impl Store {
 
     /// Whether receipts wait to be moved to the table of receipts.
     pub(crate) fn has_recent(&self) -> bool {
-        self.recent.borrow().as_ref().is_none_or(|recent| recent.rows() > 0)
+        self.recent.borrow().as_ref().is_none_or(|recent| !recent.is_clear())
     }
 
     /// The connection, for whoever reads the table of receipts: none waits any more to be moved there.
-    pub(crate) fn settled(&self) -> Result<&Connection, StoreError> {
+    pub(crate) fn indexed(&self) -> Result<&Connection, StoreError> {
         let mut recent = self.take_recent()?;
-        if recent.rows() > 0 {
+        if !recent.is_clear() {
             let fail = self.fail("move the latest receipts to the others");
             let transaction = self.connection.unchecked_transaction().map_err(&fail)?;
-            put::settle(&transaction, self.limits, &mut recent).map_err(&fail)?;
+            put::index_recent(&transaction, self.limits, &mut recent).map_err(&fail)?;
             transaction.commit().map_err(&fail)?;
         }
         self.recent.replace(Some(recent));

@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// After so long without a request the receipts of a burst are moved to the others.
-const SETTLE_AFTER: Duration = Duration::from_millis(250);
+const INDEX_AFTER: Duration = Duration::from_millis(250);
 
 /// How much may wait and how much is committed at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -234,18 +234,18 @@ fn work(mut store: Store, requests: &Receiver<Request>, group_max: usize) -> Sto
         next = next.or_else(|| wait(&store, requests));
     }
     // Where that fails they wait in the file for whoever opens it next.
-    let _ = store.settled();
+    let _ = store.indexed();
     store
 }
 
 /// The next request; nothing if there is nobody any more to send one.
 fn wait(store: &Store, requests: &Receiver<Request>) -> Option<Request> {
     if store.has_recent() {
-        match requests.recv_timeout(SETTLE_AFTER) {
+        match requests.recv_timeout(INDEX_AFTER) {
             Ok(request) => return Some(request),
             Err(RecvTimeoutError::Disconnected) => return None,
             // The next commit says what is wrong with the disk.
-            Err(RecvTimeoutError::Timeout) => drop(store.settled()),
+            Err(RecvTimeoutError::Timeout) => drop(store.indexed()),
         }
     }
     requests.recv().ok()

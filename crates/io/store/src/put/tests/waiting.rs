@@ -114,7 +114,7 @@ enum Op {
     Put(Vec<Ask>),
     /// The disk does not take anything.
     PutReadOnly(Vec<Ask>),
-    Settle,
+    Index,
     Reopen,
     /// As when the process is killed and another one begins.
     LookClosed,
@@ -125,7 +125,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     let op = prop_oneof![
         8 => batch().prop_map(Op::Put),
         1 => batch().prop_map(Op::PutReadOnly),
-        1 => Just(Op::Settle),
+        1 => Just(Op::Index),
         1 => Just(Op::Reopen),
         1 => Just(Op::LookClosed),
     ];
@@ -188,7 +188,7 @@ proptest! {
                     }
                     store.connection.pragma_update(None, "query_only", "OFF").unwrap();
                 }
-                Op::Settle => drop(store.settled().unwrap()),
+                Op::Index => drop(store.indexed().unwrap()),
                 Op::Reopen => {
                     drop(store);
                     store = open();

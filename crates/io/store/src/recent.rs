@@ -11,6 +11,7 @@ use guestright_units::{Bytes, UnixSeconds};
 use rusqlite::{Connection, params};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
 use std::path::Path;
 
 /// A record of a receipt, and of a session that was evicted.
@@ -27,11 +28,20 @@ pub(crate) struct RecentLimits {
 }
 
 impl RecentLimits {
-    /// One in 16 of what may be kept, 65,536 at most: some 350 octets of memory each, so less than 0.5 MB on a router that keeps 20,000.
-    pub(crate) fn of(limits: Limits) -> Self {
-        let recent_max = usize::try_from((limits.receipts_max / 16).min(65_536)).expect("fits");
-        Self { direct_max: 64, recent_max }
+    /// One in 16 of what may be kept, 65,536 at most, and no more than fit into 1/64 of the computer's memory: some 350 octets each, so 2 MB
+    /// on a router with 128 MB.
+    pub(crate) fn of(limits: Limits, memory_kib: u64) -> Self {
+        let fit = memory_kib.saturating_mul(1_024) / 64 / 350;
+        let recent_max = (limits.receipts_max / 16).min(65_536).min(fit);
+        Self { direct_max: 64, recent_max: usize::try_from(recent_max).expect("65,536 at most") }
     }
+}
+
+/// The computer's memory, or 64 MiB where the kernel does not say (`MemTotal`, proc_meminfo(5)).
+pub(crate) fn memory_kib() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    total.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse().ok()).unwrap_or(64 * 1_024)
 }
 
 /// What is known of the rows of `recent`, and what the transaction that is open adds to them.
@@ -329,5 +339,26 @@ impl Recent {
         connection.execute("DELETE FROM recent", [])?;
         *self = Self { last: self.last, ..Self::default() };
         Ok(leftover)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_computer_and_a_small_store_let_few_wait() {
+        #[rustfmt::skip]
+        let cases = [
+            ("a router with the usual store", 1_000_000,     128 * 1_024, 5_991),
+            ("a computer",                    1_000_000,   4_096 * 1_024, 62_500),
+            ("a large store",                 u64::MAX,    8_192 * 1_024, 65_536),
+            ("a small store",                 20_000,      8_192 * 1_024, 1_250),
+            ("next to nothing",               15,          8_192 * 1_024, 0),
+        ];
+        for (name, receipts_max, memory_kib, want) in cases {
+            let limits = Limits { receipts_max, own_team: None };
+            assert_eq!(RecentLimits::of(limits, memory_kib).recent_max, want, "{name}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 use crate::credit;
 use crate::put::{self, Batch, Counts};
-use crate::recent::{Recent, RecentLimits};
+use crate::recent::{self, Recent, RecentLimits};
 use crate::{PutReport, StoreError, marker, own, schema};
 use guestright_credit::Write;
 use guestright_identity::Certificate;
@@ -62,8 +62,11 @@ impl Store {
         let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "open the file", &error);
         let mut connection = Connection::open_with_flags(path, flags).map_err(fail)?;
         connection.set_prepared_statement_cache_capacity(32);
-        // A router keeps few receipts and has little memory; about 64 MiB for a million.
-        let cache_kib = (limits.receipts_max / 16).clamp(1_024, 64 * 1_024);
+        // About 64 MiB for a million, on a computer with 2 GiB; on a router with 128 MB no more than a quarter of that.
+        let memory_kib = recent::memory_kib();
+        let cache_kib = (limits.receipts_max / 16)
+            .min((limits.receipts_max / 64).min(32 * 1_024).max(memory_kib / 32))
+            .clamp(1_024, 64 * 1_024);
         schema::prepare(&mut connection, path, cache_kib)?;
         let recent = Recent::load(&connection, path)?;
         let counted = count(&connection).map_err(fail)? + recent.len() as u64;
@@ -73,7 +76,7 @@ impl Store {
             path: path.to_owned(),
             limits,
             counts: Counts { all: counted, second_hand: 0 },
-            recent_limits: RecentLimits::of(limits),
+            recent_limits: RecentLimits::of(limits, memory_kib),
             recent: RefCell::new(Some(recent)),
         };
         store.indexed()?;

@@ -26,6 +26,8 @@ const TABLE: u32 = 7_274;
 const FIRST: u32 = 70;
 /// The position of the rules about a bridge's ports.
 const LAST: u32 = 76;
+/// So often deleting rules may fail.
+const FAILURES_MAX: u32 = 3;
 /// Whether marks count when a packet's sender is looked up (ip-sysctl, `src_valid_mark`): without it, a reverse path
 /// filter drops all that is granted.
 const VALID_MARK: &str = "src_valid_mark";
@@ -124,15 +126,21 @@ impl Prohibition {
             shown.insert(family, show(family)?);
         }
         let is_there = |rule: &Rule| shown.get(rule.family).is_some_and(|text| rule.count(text) > 0);
-        let interfaces = [&self.guests, &self.uplink];
-        let marks = interfaces.into_iter().all(|interface| read(interface).is_none_or(|value| value == "1"));
         let routes = match tool::json("ip", &["-j", "-4", "route", "show", "table", &TABLE.to_string()]) {
             Ok(found) => found.as_array().map_or(0, Vec::len),
             // Without routes there is no such table, which ip calls an error.
             Err(FirewallError::Command(CommandError::Failed { .. })) => 0,
             Err(error) => return Err(error),
         };
-        Ok(marks && routes == self.never.len() && self.rules().iter().all(is_there))
+        Ok(self.marks_count() && routes == self.never.len() && self.rules().iter().all(is_there))
+    }
+
+    /// Whether marks count where a packet's sender is looked up, on each of the two interfaces that is there. The kernel does not tell
+    /// when that is changed.
+    pub(crate) fn marks_count(&self) -> bool {
+        [&self.guests, &self.uplink]
+            .into_iter()
+            .all(|interface| read(interface).is_none_or(|value| value == "1"))
     }
 
     /// Removes it again. What is gone already is no error.
@@ -141,13 +149,14 @@ impl Prohibition {
     /// The kernel refuses.
     pub(crate) fn down(&self) -> Result<(), FirewallError> {
         for family in families() {
-            let shown = show(family)?;
-            let rules = self.rules().into_iter().filter(|rule| rule.family == family);
-            let delete = |rule: &Rule| format!("rule delete preference {} {}", rule.preference, rule.words);
-            // One that is there twice is deleted twice.
-            let commands: Vec<String> =
-                rules.flat_map(|rule| std::iter::repeat_n(delete(&rule), rule.count(&shown))).collect();
-            tool::ip(family, &commands)?;
+            // Something else may take rules away at the same time; then what is left is looked at again.
+            let mut failures = 0;
+            while let Err(error) = tool::ip(family, &self.deletions(&show(family)?, family)) {
+                failures += 1;
+                if failures == FAILURES_MAX {
+                    return Err(error);
+                }
+            }
         }
         // Without routes there is no such table, which ip calls an error.
         let _ = tool::ip("-4", &[format!("route flush table {TABLE}")]);
@@ -158,6 +167,13 @@ impl Prohibition {
             static_filter::remove(interface, self.hooks.contains(interface))?;
         }
         Ok(())
+    }
+
+    /// What deletes those of our rules that ip shows. One that is there twice is deleted twice.
+    fn deletions(&self, shown: &str, family: &str) -> Vec<String> {
+        let rules = self.rules().into_iter().filter(|rule| rule.family == family);
+        let delete = |rule: &Rule| format!("rule delete preference {} {}", rule.preference, rule.words);
+        rules.flat_map(|rule| std::iter::repeat_n(delete(&rule), rule.count(shown))).collect()
     }
 
     /// The interfaces on which guests' frames arrive, or would if the bridge were gone.
@@ -226,14 +242,16 @@ impl Rule {
         shown.lines().filter(|line| self.is(line)).count()
     }
 
-    /// Whether ip shows this rule so: it puts "from all" before it, may say `[detached]` where the interface is not
+    /// Whether ip shows this rule so, at its position: it puts "from all" before it, may say `[detached]` where the interface is not
     /// there, and `proto kernel`.
     fn is(&self, line: &str) -> bool {
         let words = |text: &str| -> Vec<String> {
             let ignored = ["from", "all", "[detached]", "proto", "protocol", "kernel"];
             text.split_whitespace().filter(|word| !ignored.contains(word)).map(str::to_owned).collect()
         };
-        line.split_once(':').is_some_and(|(_, shown)| words(shown) == words(&self.words))
+        line.split_once(':').is_some_and(|(at, shown)| {
+            at.trim() == self.preference.to_string() && words(shown) == words(&self.words)
+        })
     }
 }
 
@@ -263,5 +281,28 @@ fn write(interface: &str, value: &str) {
         && error.kind() != std::io::ErrorKind::NotFound
     {
         tracing::warn!(%error, interface, "a reverse path filter may drop what is granted");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_of_the_same_words_at_another_position_is_not_ours() {
+        let guests = "br-guest".to_owned();
+        let ours = Prohibition {
+            guests,
+            uplink: "wan".to_owned(),
+            network: (Ipv4Addr::new(10, 11, 0, 0), 24),
+            never: BTreeSet::new(),
+            valid_mark: Vec::new(),
+            ports: Vec::new(),
+            hooks: Vec::new(),
+        };
+        let another = "32765:\tfrom all iif br-guest prohibit\n";
+        assert_eq!(ours.deletions(another, "-4"), Vec::<String>::new());
+        let twice = "72:\tfrom all iif br-guest prohibit proto kernel\n".repeat(2) + another;
+        assert_eq!(ours.deletions(&twice, "-4"), ["rule delete preference 72 iif br-guest prohibit"; 2]);
     }
 }

@@ -315,7 +315,7 @@ impl Story<'_> {
                 reached.push(format!("{address}:{port}"));
             }
         }
-        // The filter before the table is counted with the next comparison of layers.
+        // The filter before the table is counted for whoever asks, a moment later.
         let wanted = probes.len() as u64;
         let counted = |cast: &Cast| Ok(kept_out(&cast.status("team1")?) >= wanted);
         self.cast.until("the packets to be counted", counted).await?;

@@ -105,6 +105,8 @@ struct Loop {
     read_again: bool,
     /// When the firewall's counters are read again.
     next_reading: Instant,
+    /// When it was last asked to count what the static filter has dropped.
+    counted_barred: Option<Instant>,
     /// Who waits for a reading.
     askers: Vec<Asker>,
     pace: Duration,
@@ -333,6 +335,7 @@ impl Loop {
             reading: false,
             read_again: false,
             next_reading: Instant::now(),
+            counted_barred: None,
             askers: Vec::new(),
             pace: settings.pace(),
             drops: BTreeMap::new(),
@@ -540,6 +543,7 @@ impl Loop {
                 }
                 rest::answer(self);
             }
+            Done::Barred(packets) => self.condition.barred = packets,
             Done::Compared(condition) => {
                 if condition.trouble.is_some() && condition.trouble != self.condition.trouble {
                     let trouble = condition.trouble.as_deref().unwrap_or_default();

@@ -206,10 +206,11 @@ fn nothing_opens_and_everything_comes_back_whatever_is_removed() {
     let (_home, mut ap) = town.open();
     let (_visit, _) = town.arrive("member", "guests", "member");
     stranger.forget();
-    let faults: [(&str, &str); 6] = [
+    let faults: [(&str, &str); 7] = [
         ("nft -f /run/town/household.nft", ""),
         ("for rule in 70 71 72 73 74 75; do ip rule del preference $rule; done", "routing rules"),
         ("ip route flush table 7274", "routing rules"),
+        ("echo 0 > /proc/sys/net/ipv4/conf/guests/src_valid_mark", "routing rules"),
         ("tc qdisc del dev guests clsact", "the static filter"),
         ("tc qdisc del dev $(ls /proc/sys/net/ipv4/conf | grep -m 1 ^port) clsact", "the static filter"),
         ("echo 0 > /proc/sys/net/ipv4/conf/guests/forwarding", "forwarding"),

@@ -211,6 +211,13 @@ impl Firewall {
         self.layers
     }
 
+    /// Whether marks still count against a strict reverse path filter, which would drop all that is granted without them. The one
+    /// part of the layers that [`Firewall::watch`] does not learn of; this reads two files.
+    #[must_use]
+    pub fn marks_count(&self) -> bool {
+        self.state.prohibition().is_none_or(Prohibition::marks_count)
+    }
+
     /// Packets that the static filter has dropped: to the router's other ports, to the household, or not IPv4.
     ///
     /// # Errors

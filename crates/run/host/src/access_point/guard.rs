@@ -28,7 +28,7 @@ const IKE_PORT: u16 = 500;
 /// The kernel's table of connections is read at most so often: it may be long.
 const LOOK_UP_EVERY: Duration = Duration::from_secs(1);
 /// The layers are compared with what they should be this often, also when the kernel has not said that something was changed. It
-/// says so for all that they consist of: this is for what we do not know.
+/// says so for all that they consist of but whether marks count, which each reading looks at: this is for what we do not know.
 const COMPARE_EVERY: Duration = Duration::from_secs(60);
 /// And not more often than so.
 const COMPARE_GAP: Duration = Duration::from_millis(300);
@@ -53,6 +53,8 @@ pub(super) enum Order {
         lease_ms: u64,
         shaping: Option<Shaping>,
     },
+    /// Read what the static filter has dropped, which takes other programs.
+    CountBarred,
     /// Something was changed that may be part of a layer.
     Compare,
     Stop,
@@ -72,6 +74,8 @@ pub(super) enum Done {
     Failed(String),
     /// What the layers are like, after they were compared with what they should be.
     Compared(Condition),
+    /// Packets that the static filter has dropped.
+    Barred(u64),
 }
 
 /// What the layers are like.
@@ -183,7 +187,9 @@ pub(super) fn start(mut firewall: Firewall) -> Result<Running, RunError> {
             if Instant::now() >= next {
                 let condition = guard.compare(&mut firewall, &mut desk);
                 desk.is_over |= condition.is_lost;
-                next = Instant::now() + if condition.trouble.is_some() { COMPARE_GAP } else { COMPARE_EVERY };
+                // Also for what has changed meanwhile, behind the part that looked at it.
+                let is_due = condition.trouble.is_some() || std::mem::take(&mut desk.changed);
+                next = Instant::now() + if is_due { COMPARE_GAP } else { COMPARE_EVERY };
                 desk.reply(Done::Compared(condition));
             }
         }
@@ -234,6 +240,7 @@ impl Desk {
                         .open_again(firewall)
                         .into_iter()
                         .for_each(|address| self.reply(Done::Opened(address)));
+                    self.changed |= !firewall.marks_count();
                 }
                 match grants.carry_out(firewall, &order) {
                     Ok(Some(answer)) => self.reply(answer),
@@ -367,6 +374,7 @@ impl Grants {
                 let result = firewall.reconfigure(*lease_ms, *shaping);
                 Ok(Some(Done::Reconfigured(result.map_err(|error| error.to_string()))))
             }
+            Order::CountBarred => Ok(firewall.barred().ok().map(Done::Barred)),
             Order::Compare | Order::Stop => Ok(None),
         }
     }

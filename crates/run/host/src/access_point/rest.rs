@@ -1,16 +1,22 @@
 //! When nobody is there, counters are read seldom, and anew for whoever asks.
 
+use super::guard::Order;
 use super::{Loop, metrics};
 use crate::QUESTIONS_MAX;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 /// Without anybody there is nothing to count but what is dropped. The clock is looked at as often, too.
 const REST: Duration = Duration::from_secs(5);
 /// A visitor with nothing but a tunnel is seen by its counters alone, and the meter of calls is told that there are none.
 /// A little more than the second after which they look, so that they do each time.
 const REST_WATCHING: Duration = Duration::from_millis(1_100);
+
+/// What the static filter has dropped is counted anew for whoever asks, at most so often. At rest the answer has it already, else the
+/// next one.
+const COUNT_BARRED_EVERY: Duration = Duration::from_secs(1);
 
 /// Who asks what the counters are part of.
 #[derive(Debug)]
@@ -40,6 +46,10 @@ pub(super) fn pace(this: &Loop) -> Duration {
 
 /// Answers, at rest after the counters have been read.
 pub(super) fn handle_asker(this: &mut Loop, asker: Asker) {
+    if this.counted_barred.is_none_or(|at| at.elapsed() >= COUNT_BARRED_EVERY) {
+        this.counted_barred = Some(Instant::now());
+        this.orders.send(Order::CountBarred);
+    }
     if !is_at_rest(this) || this.askers.len() >= QUESTIONS_MAX {
         return answer_one(this, asker);
     }

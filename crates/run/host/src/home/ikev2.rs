@@ -167,7 +167,8 @@ fn data_plane(wanted: Option<DataPlane>) -> DataPlane {
 
 /// Who is let in.
 fn members(files: &GatewayFiles, revoked: Option<&RevocationList>) -> Result<Vec<Member>, RunError> {
-    let taken: Vec<_> = files.members()?.into_iter().map(|member| (member.address, member.name)).collect();
+    let mut taken: Vec<_> =
+        files.members()?.into_iter().map(|member| (member.address, member.name)).collect();
     let mut members = Vec::new();
     for (name, file) in ike_files::read_all(files)? {
         let path = ike_files::path(files, &name);
@@ -186,6 +187,8 @@ fn members(files: &GatewayFiles, revoked: Option<&RevocationList>) -> Result<Vec
             continue;
         }
         let secret = Secret::new(&file.secret).map_err(|error| wrong(error.to_string()))?;
+        // Whoever had another's address would call and be called in that one's name.
+        taken.push((file.address, name.clone()));
         members.push(Member { name, address: file.address, secret });
     }
     Ok(members)

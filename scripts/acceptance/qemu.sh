@@ -4,7 +4,7 @@
 #   phone   ~~radio~~                        192.0.2.1, a web server
 #
 # `access` is a household of one team, with an access point and a home; `away` is the home of `visitor` and `phone`.
-# `phone` has no program of ours.
+# `phone` has no program of ours. A third household, `next`, comes with the steps of `phones.sh`.
 # shellcheck shell=bash
 
 MODULES_WANTED=(veth tun wireguard nf_tables nft_ct nft_masq nft_redir nft_chain_nat nft_reject_inet sch_htb

@@ -62,7 +62,8 @@ set_up_on_a_vlan() {
 
 # What the steps before this one have left.
 leave_the_radio() {
-    stop visit ap home-access dnsmasq supplicant-visitor supplicant-phone hostapd hostapd-access
+    leave_the_phones
+    stop visit ap home-access dnsmasq supplicant-visitor supplicant-phone hostapd
     in_host access "$STAGE/guestright" ap off --config access/ap.toml
     ip -n access address flush dev wlan0
     ip -n access link set wlan0 down

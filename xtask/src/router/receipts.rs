@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use super::{Target, printed, run};
@@ -50,7 +50,9 @@ fn read(text: &str) -> Result<Vec<Cost>> {
             verify_us: time("verify_us")?,
         })
     };
-    workspace::array(&json["suites"]).iter().map(cost).collect()
+    let costs: Vec<Cost> = workspace::array(&json["suites"]).iter().map(cost).collect::<Result<_>>()?;
+    ensure!(!costs.is_empty(), "no suites in {json}");
+    Ok(costs)
 }
 
 /// As Markdown: times, receipts a second, and how many times slower the processor in software is.
@@ -94,6 +96,7 @@ mod tests {
         assert!(text.contains("| one sign | 2.000 | 500 | 0.1000 | 10000 | 20.0 |"), "{text}");
         assert!(text.contains("| one verify | 4.000 | 250 | 0.5000 | 2000 | 8.0 |"), "{text}");
         assert!(read(r#"{"suites": [{"suite": "one", "sign_us": 1.0}]}"#).is_err());
+        assert!(read("{}").is_err());
         assert!(read("[").is_err());
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn check(program: &Path, budget: u64) -> Result<Done> {
 fn within(bytes: u64, budget: u64) -> Result<Done> {
     ensure!(
         bytes <= budget,
-        "the program has {bytes} bytes, {} more than its budget of {budget}: `cargo xtask router --table` says whose they are",
+        "the program has {bytes} bytes, {} more than its budget of {budget}: `cargo xtask router --table PROCESSOR` says whose they are, where the program has its symbols",
         bytes.saturating_sub(budget)
     );
     Ok(Done::Passed)

@@ -62,7 +62,7 @@ impl Store {
         let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "open the file", &error);
         let mut connection = Connection::open_with_flags(path, flags).map_err(fail)?;
         connection.set_prepared_statement_cache_capacity(32);
-        // About 64 MiB for a million, on a computer with 2 GiB; on a router with 128 MB no more than a quarter of that.
+        // About 61 MiB for a million, on a computer with 2 GiB; on a router with 128 MB no more than a quarter of that.
         let memory_kib = recent::memory_kib();
         let cache_kib = (limits.receipts_max / 16)
             .min((limits.receipts_max / 64).min(32 * 1_024).max(memory_kib / 32))

@@ -24,7 +24,7 @@ use contents::Contents;
 /// The program of a person's computer that needs no library of the system: all but the sound card, whose library finds its
 /// plugins while it runs.
 const PORTABLE: [(&str, &str); 2] =
-    [("guestright", "computer,dns,exchange,opus,sms"), ("guestright-lab", "opus")];
+    [("guestright", "access-point,computer,dns,exchange,opus,sms"), ("guestright-lab", "opus")];
 
 /// The processor of `PORTABLE` and of the packages.
 const HERE: &str = "x86_64";

@@ -6,6 +6,7 @@ mod computer;
 mod doctor;
 mod home;
 mod receipt;
+#[cfg(feature = "overview")]
 mod status;
 mod validity;
 
@@ -41,6 +42,7 @@ pub(crate) enum Command {
     Ap(ap::Ap),
     #[command(display_order = 5)]
     Home(home::Home),
+    #[cfg(feature = "overview")]
     #[command(display_order = 9)]
     Status(status::Status),
     #[command(display_order = 12)]
@@ -67,6 +69,7 @@ impl Command {
         match self {
             Self::Ap(command) => command.run(out),
             Self::Home(command) => command.run(out),
+            #[cfg(feature = "overview")]
             Self::Status(command) => command.run(out),
             Self::Receipt(command) => command.run(out),
             Self::Doctor(command) => command.run(out),

@@ -1,11 +1,13 @@
 //! Settings files: TOML in, checked settings out. Unknown keys are refused with their line.
 
-#[cfg(not(all(feature = "dns", feature = "exchange", feature = "metrics", feature = "page")))]
+#[cfg(not(feature = "hostapd"))]
 mod absent;
+#[cfg(feature = "hostapd")]
 mod ap_phones;
 #[cfg(feature = "dns")]
 mod dynamic_dns;
 mod home_phones;
+#[cfg(feature = "ikev2")]
 mod ikev2;
 mod links;
 #[cfg(feature = "metrics")]
@@ -13,8 +15,10 @@ mod metrics;
 #[cfg(feature = "computer")]
 mod policy_file;
 mod reread;
+#[cfg(feature = "retention")]
 mod retention;
 mod source;
+#[cfg(feature = "splash")]
 mod splash;
 #[cfg(feature = "computer")]
 pub(crate) mod visit;
@@ -23,19 +27,33 @@ mod voice;
 #[cfg(feature = "page")]
 mod web;
 
-#[cfg(not(feature = "dns"))]
-pub(crate) use absent::DynamicDnsSettings;
-#[cfg(not(feature = "metrics"))]
-pub(crate) use absent::MetricsSettings;
-#[cfg(not(feature = "exchange"))]
-pub(crate) use absent::VoiceSettings;
-#[cfg(not(feature = "page"))]
-pub(crate) use absent::WebSettings;
+#[cfg(feature = "hostapd")]
 pub(crate) use ap_phones::ApPhonesSettings;
 #[cfg(feature = "dns")]
 pub(crate) use dynamic_dns::DynamicDnsSettings;
 pub(crate) use guestright_cli::files::beside;
+#[cfg(not(feature = "hostapd"))]
+pub(crate) use guestright_host::absent::ApPhonesSettings;
+#[cfg(not(feature = "dns"))]
+pub(crate) use guestright_host::absent::DynamicDnsSettings;
+#[cfg(not(feature = "metrics"))]
+pub(crate) use guestright_host::absent::MetricsSettings;
+#[cfg(not(feature = "radio"))]
+pub(crate) use guestright_host::absent::RadioSettings;
+#[cfg(not(feature = "retention"))]
+pub(crate) use guestright_host::absent::RetentionSettings;
+#[cfg(not(feature = "splash"))]
+pub(crate) use guestright_host::absent::SplashSettings;
+#[cfg(not(feature = "exchange"))]
+pub(crate) use guestright_host::absent::VoiceSettings;
+#[cfg(not(feature = "page"))]
+pub(crate) use guestright_host::absent::WebSettings;
+#[cfg(not(feature = "ikev2"))]
+pub(crate) use guestright_host::absent::{Ikev2Settings, L2tpSettings};
+#[cfg(feature = "radio")]
+pub(crate) use guestright_host::access_point::Radio as RadioSettings;
 pub(crate) use home_phones::HomePhonesSettings;
+#[cfg(feature = "ikev2")]
 pub(crate) use ikev2::{Ikev2Settings, L2tpSettings};
 pub(crate) use links::LinksSettings;
 #[cfg(feature = "metrics")]
@@ -45,8 +63,10 @@ use metrics::{AP_METRICS_PORT, HOME_METRICS_PORT};
 #[cfg(feature = "computer")]
 pub(crate) use policy_file::PolicyFile;
 pub(crate) use reread::SettingsFile;
+#[cfg(feature = "retention")]
 pub(crate) use retention::RetentionSettings;
 pub(crate) use source::Source;
+#[cfg(feature = "splash")]
 pub(crate) use splash::SplashSettings;
 #[cfg(feature = "computer")]
 pub(crate) use visit::VisitSettings;
@@ -127,7 +147,7 @@ pub(crate) struct ApSettings {
     /// Phones that join by 802.1X; without it none do.
     pub(crate) phones: Option<ApPhonesSettings>,
     /// The radio, to say how many calls fit; without it nobody says.
-    pub(crate) radio: Option<guestright_host::access_point::Radio>,
+    pub(crate) radio: Option<RadioSettings>,
     /// What is kept of guests, and for how long.
     #[serde(default)]
     pub(crate) retention: RetentionSettings,
@@ -242,6 +262,10 @@ pub(crate) struct GatewaySettings {
     pub(crate) dns_upstream: Option<Ipv4Addr>,
     /// Whether the household's router is asked to let the home's ports through: PCP, NAT-PMP or UPnP.
     #[serde(default)]
+    #[cfg_attr(
+        not(feature = "port-mapping"),
+        serde(deserialize_with = "guestright_host::absent::no_port_mapping")
+    )]
     pub(crate) port_mapping: bool,
     /// Clients of IKEv2.
     pub(crate) ikev2: Option<Ikev2Settings>,
@@ -454,10 +478,13 @@ impl ApSettings {
             splash: self
                 .splash
                 .as_ref()
-                .map(|splash| splash.for_loop(path, self.retention.for_loop()?))
+                .map(|splash| splash.for_loop((path, self.retention.for_loop()?)))
                 .transpose()?,
             phones: self.phones_for_loop(path)?,
+            #[cfg(feature = "radio")]
             radio: self.radio.clone(),
+            #[cfg(not(feature = "radio"))]
+            radio: self.radio.map(|radio| radio.for_loop(path)).transpose()?,
             retention: self.retention.for_loop()?,
             #[cfg(feature = "metrics")]
             metrics: self.metrics.as_ref().map(|metrics| metrics.for_loop(AP_METRICS_PORT)),
@@ -575,7 +602,7 @@ impl GatewaySettings {
             dns_upstream: self.dns_upstream,
             port_mapping: self.port_mapping,
             ikev2: self.ikev2.as_ref().map(|ikev2| ikev2.for_loop(path)).transpose()?,
-            l2tp: self.l2tp.as_ref().map(L2tpSettings::for_loop),
+            l2tp: self.l2tp.as_ref().map(|l2tp| l2tp.for_loop(path)).transpose()?,
         })
     }
 

@@ -1,6 +1,7 @@
 //! The loop around the access point's machine.
 
 mod blocked;
+#[cfg_attr(not(feature = "radio"), path = "access_point/no_calls.rs")]
 mod calls;
 mod ending;
 mod guard;
@@ -15,6 +16,7 @@ pub mod phones;
 pub mod radsec;
 mod reloading;
 mod rest;
+#[cfg_attr(not(feature = "retention"), path = "access_point/no_retention.rs")]
 pub mod retention;
 mod settings;
 pub mod splash;

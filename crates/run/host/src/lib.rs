@@ -7,6 +7,7 @@
 //! Invariants: one loop owns its machine and is the only one that calls it; what others can send waits in queues with
 //! limits, and whoever sends too fast waits itself; a loop never waits for a task that may be waiting for it.
 
+pub mod absent;
 pub mod access_point;
 pub mod archive;
 pub mod control;
@@ -14,6 +15,7 @@ pub mod daemon;
 pub mod examine;
 pub mod export;
 pub mod gateway_files;
+#[cfg(feature = "history")]
 pub mod history;
 pub mod home;
 mod home_address;

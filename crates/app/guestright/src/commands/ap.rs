@@ -1,13 +1,17 @@
 //! `guestright ap`: the access point.
 
+#[cfg(feature = "splash")]
 mod announce;
+#[cfg(feature = "hostapd")]
 mod hostapd;
+#[cfg(feature = "retention")]
 mod who;
 
 use crate::commands::validity;
 use crate::loops::ServingLine;
 use crate::settings::{self, ApSettings, SettingsFile, Source};
 use crate::{control, loops, reloaded};
+#[cfg(feature = "splash")]
 use announce::Announce;
 use anyhow::anyhow;
 use guestright_cli::failure::{Failure, Outcome};
@@ -17,6 +21,7 @@ use guestright_firewall as firewall;
 use guestright_host::access_point::{self, firewall_state, socket};
 use guestright_privileges::Needs;
 use guestright_units::Bytes;
+#[cfg(feature = "hostapd")]
 use hostapd::Hostapd;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -52,10 +57,15 @@ enum ApCommand {
     Status(Status),
     End(End),
     Reload(Reload),
+    #[cfg(feature = "hostapd")]
     Hostapd(Hostapd),
+    #[cfg(feature = "splash")]
     Announce(Announce),
+    #[cfg(feature = "retention")]
     Who(who::Who),
+    #[cfg(feature = "retention")]
     ExportAddresses(who::ExportAddresses),
+    #[cfg(feature = "retention")]
     Forget(who::Forget),
     Off(Off),
 }
@@ -226,12 +236,17 @@ impl Ap {
                 }
                 reloaded::print(&answer, out)
             }
+            #[cfg(feature = "hostapd")]
             Some(ApCommand::Hostapd(hostapd)) => hostapd.run(&settings, &origin, out),
+            #[cfg(feature = "splash")]
             Some(ApCommand::Announce(announce)) => announce.run(&settings, &origin, out),
+            #[cfg(feature = "retention")]
             Some(ApCommand::Who(who)) => who.run(&state, settings.retention.for_loop()?, out),
+            #[cfg(feature = "retention")]
             Some(ApCommand::ExportAddresses(export)) => {
                 export.run(&state, settings.retention.for_loop()?, out)
             }
+            #[cfg(feature = "retention")]
             Some(ApCommand::Forget(forget)) => forget.run(&state, settings.retention.for_loop()?, out),
         }
     }
@@ -340,9 +355,7 @@ fn print_status(status: &serde_json::Value, out: &mut Output) -> Outcome {
     if let Some(count @ 1..) = status["blocked_devices"].as_u64() {
         writeln!(out, "blocked   {count} devices get nothing here; the household's home has the list")?;
     }
-    print_splash(&status["splash"], out)?;
-    print_phones(&status["phones"], out)?;
-    print_retention(&status["retention"], out)?;
+    print_parts(status, out)?;
     for (name, at) in [("calls", "/calls/says"), ("radio", "/calls/rates"), ("trouble", "/trouble")] {
         if let Some(says) = status.pointer(at).and_then(serde_json::Value::as_str) {
             writeln!(out, "{name:<9} {says}")?;
@@ -365,6 +378,16 @@ fn print_status(status: &serde_json::Value, out: &mut Output) -> Outcome {
     Ok(())
 }
 
+/// What a program for routers may lack.
+fn print_parts(status: &serde_json::Value, out: &mut Output) -> Outcome {
+    #[cfg(feature = "splash")]
+    print_splash(&status["splash"], out)?;
+    #[cfg(feature = "hostapd")]
+    print_phones(&status["phones"], out)?;
+    print_retention(&status["retention"], out)
+}
+
+#[cfg(feature = "hostapd")]
 fn print_phones(phones: &serde_json::Value, out: &mut Output) -> Outcome {
     if !phones.is_object() {
         return Ok(());
@@ -414,6 +437,7 @@ fn print_phones(phones: &serde_json::Value, out: &mut Output) -> Outcome {
     Ok(())
 }
 
+#[cfg(feature = "splash")]
 fn print_splash(splash: &serde_json::Value, out: &mut Output) -> Outcome {
     if !splash.is_object() {
         return Ok(());

@@ -71,7 +71,9 @@ fn whole_computer(page: &mut Page<'_, '_>) -> Result<(), Failure> {
     page.add(examine::certificates(&validity::examine()))?;
     #[cfg(feature = "computer")]
     computer::sound(page)?;
-    router(page)
+    #[cfg(feature = "port-mapping")]
+    router(page)?;
+    Ok(())
 }
 
 fn nftables() -> Finding {
@@ -93,6 +95,7 @@ fn access_point_tools(page: &mut Page<'_, '_>) -> Result<(), Failure> {
 }
 
 /// Whether a home on this computer could be reached through the household's router.
+#[cfg(feature = "port-mapping")]
 fn router(page: &mut Page<'_, '_>) -> Result<(), Failure> {
     page.trying(
         "the household's router for port mappings; a router that does not answer takes some seconds",

@@ -393,6 +393,7 @@ fn print_status(status: &Value, out: &mut Output) -> Outcome {
     if status["gateway"].is_object() {
         print_gateway(&status["gateway"], out)?;
     }
+    #[cfg(feature = "ikev2")]
     if status["ikev2"].is_object() {
         print_ikev2(&status["ikev2"], out)?;
     }
@@ -594,6 +595,7 @@ fn print_gateway(gateway: &Value, out: &mut Output) -> Outcome {
 }
 
 /// Members that came in by IKEv2 or L2TP.
+#[cfg(feature = "ikev2")]
 fn print_ikev2(ikev2: &Value, out: &mut Output) -> Outcome {
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     if let Some(error) = ikev2["error"].as_str() {

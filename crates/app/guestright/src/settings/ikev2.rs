@@ -55,8 +55,8 @@ impl Ikev2Settings {
 }
 
 impl L2tpSettings {
-    pub(super) fn for_loop(&self) -> ikev2::L2tpSettings {
-        ikev2::L2tpSettings { listen: self.listen }
+    pub(super) fn for_loop(&self, _: &Path) -> Result<ikev2::L2tpSettings, Failure> {
+        Ok(ikev2::L2tpSettings { listen: self.listen })
     }
 }
 

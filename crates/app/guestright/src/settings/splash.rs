@@ -71,8 +71,7 @@ impl SplashSettings {
     /// What the loop is told; `path` is the settings file's, and `addresses_kept` what the page of terms says.
     pub(super) fn for_loop(
         &self,
-        path: &Path,
-        addresses_kept: Option<Keep>,
+        (path, addresses_kept): (&Path, Option<Keep>),
     ) -> Result<splash::Settings, Failure> {
         let texts = Texts {
             household: self.household.clone(),
@@ -168,7 +167,7 @@ mod tests {
         let read = |more: &str| {
             let text = format!("household = \"The Rivers\"\n{more}");
             let settings = toml::from_str::<SplashSettings>(&text).unwrap();
-            settings.for_loop(Path::new("/etc/guestright/ap.toml"), None)
+            settings.for_loop((Path::new("/etc/guestright/ap.toml"), None))
         };
         let settings = read("trial = \"20 MB\"\n").unwrap();
         assert_eq!((settings.trial.each, settings.trial.per_day), (Bytes(20_000_000), Bytes(100_000_000)));

@@ -367,7 +367,7 @@ impl Grants {
                 let gates: Vec<_> = open.iter().map(gate).collect();
                 firewall.renew(&gates)?;
                 // Behind what guests wait for: a driver may take its time.
-                reading.stations = rates.then(|| self.radios.stations());
+                reading.stations = (cfg!(feature = "radio") && *rates).then(|| self.radios.stations());
                 Ok(Some(Done::Read(Box::new(reading))))
             }
             Order::Reconfigure { lease_ms, shaping } => {

@@ -67,6 +67,8 @@ pub struct Settings {
     pub reply_message: bool,
     /// Where others ask inside TLS, if they may.
     pub radsec: Option<radsec::Settings>,
+    #[cfg(not(feature = "hostapd"))]
+    pub absent: crate::absent::Absent,
 }
 
 impl Settings {
@@ -168,6 +170,8 @@ pub(super) struct Phones {
     last_refusal: Option<String>,
     lines: LogPace,
     tasks: Vec<AbortHandle>,
+    #[cfg(not(feature = "hostapd"))]
+    _absent: crate::absent::Absent,
 }
 
 impl Drop for Phones {
@@ -230,6 +234,8 @@ impl Phones {
             last_refusal: None,
             lines: LogPace::default(),
             tasks,
+            #[cfg(not(feature = "hostapd"))]
+            _absent: settings.absent,
         };
         Ok((phones, waiting))
     }
@@ -605,6 +611,7 @@ fn read_report(accounting: &Accounting) -> Option<StationReport> {
 }
 
 #[cfg(test)]
+#[cfg(feature = "hostapd")]
 mod tests {
     use super::*;
 

@@ -68,6 +68,8 @@ pub struct Settings {
     pub trial: TrialConfig,
     /// The same page and the API of RFC 8908 under a name with a certificate.
     pub certificate: Option<CertificateFiles>,
+    #[cfg(not(feature = "splash"))]
+    pub absent: crate::absent::Absent,
 }
 
 #[derive(Clone, Debug)]
@@ -145,6 +147,8 @@ pub(super) struct Page {
     address: SocketAddrV4,
     #[cfg(feature = "phones")]
     certificate: Option<secured::Certificate>,
+    #[cfg(not(feature = "splash"))]
+    _absent: crate::absent::Absent,
 }
 
 #[derive(Debug)]
@@ -201,6 +205,8 @@ impl Page {
             address,
             #[cfg(feature = "phones")]
             certificate: None,
+            #[cfg(not(feature = "splash"))]
+            _absent: settings.absent,
         };
         page.listen(address.into(), Security::Plain)?;
         if let Some(files) = &settings.certificate {

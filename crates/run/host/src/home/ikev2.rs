@@ -29,6 +29,8 @@ pub struct Settings {
     pub certificate: Option<CertificateFiles>,
     /// A file with the secret that all share who come by IKEv1, on its first line.
     pub team_secret: Option<PathBuf>,
+    #[cfg(not(feature = "ikev2"))]
+    pub absent: crate::absent::Absent,
 }
 
 /// The gateway's X.509 certificate, with its issuers' after it, and its key.
@@ -49,6 +51,8 @@ pub struct L2tpSettings {
 #[derive(Clone, Debug)]
 pub(super) struct Ikev2 {
     strongswan: Arc<Strongswan>,
+    #[cfg(not(feature = "ikev2"))]
+    _absent: crate::absent::Absent,
 }
 
 /// What the gateway's firewall has to know of it.
@@ -96,7 +100,11 @@ impl Ikev2 {
             l2tp: l2tp(settings, gateway)?,
         };
         let strongswan = Strongswan::start(configuration).map_err(RunError::network)?;
-        Ok(Some(Self { strongswan: Arc::new(strongswan) }))
+        Ok(Some(Self {
+            strongswan: Arc::new(strongswan),
+            #[cfg(not(feature = "ikev2"))]
+            _absent: ikev2.absent,
+        }))
     }
 
     /// Reads the members' files again. What comes of it is logged: charon may be being started at the moment.

@@ -106,7 +106,8 @@ pub(super) fn ways(settings: &Settings) -> Result<Ways, RunError> {
     };
     let gateway = Gateway::start(wanted, &settings.state, revoked.as_ref(), &other)?;
     let ikev2 = Ikev2::start(wanted, &settings.state, &gateway, revoked.as_ref())?;
-    let mapping = map_ports(settings, wanted.port_mapping.then(|| gateway.port()))?;
+    let mapping =
+        map_ports(settings, (cfg!(feature = "port-mapping") && wanted.port_mapping).then(|| gateway.port()))?;
     Ok(Ways { gateway: Some(gateway), ikev2, mapping })
 }
 

@@ -195,6 +195,11 @@ impl Overviews {
 
 /// `overview` or `overview TEAM` at the control socket.
 pub(super) fn handle_question(this: &mut Loop, team: Option<&str>, reply: oneshot::Sender<Value>) {
+    if cfg!(not(feature = "overview")) {
+        let error =
+            "this program was built without the overview: ask `guestright home status`, `accounts` or `why`";
+        return drop(reply.send(json!({ "error": error })));
+    }
     match team.map(|team| super::why::find_team(this, team)).transpose() {
         Ok(why) => handle(this, Asked { why, reply: Reply::Json(reply) }),
         Err(error) => drop(reply.send(json!({ "error": error }))),
@@ -203,7 +208,7 @@ pub(super) fn handle_question(this: &mut Loop, team: Option<&str>, reply: onesho
 
 /// Somebody wants an overview: it is sent when the round that runs is over, or at once if the last one was just now.
 pub(super) fn handle(this: &mut Loop, asked: Asked) {
-    if this.overviews.waiting.len() >= ASKERS_MAX {
+    if cfg!(not(feature = "overview")) || this.overviews.waiting.len() >= ASKERS_MAX {
         return; // Its reply is dropped, and so it learns that.
     }
     this.overviews.waiting.push(asked);
@@ -226,6 +231,9 @@ pub(super) fn handle_answer(
     (reference, version): (Reference, u8),
     answer: &[u8],
 ) {
+    if cfg!(not(feature = "overview")) {
+        return;
+    }
     let now = this.clock.now();
     let key = this.server.peers().find(|(number, ..)| *number == peer).map(|(_, _, key)| Key(key.0));
     if let Some(key) = key {
@@ -262,6 +270,9 @@ pub(super) fn note_gone(this: &mut Loop, peer: Peer) {
 
 /// Time has passed.
 pub(super) fn pass_time(this: &mut Loop) {
+    if cfg!(not(feature = "overview")) {
+        return;
+    }
     let now = this.clock.now();
     this.overviews.rounds.handle_timeout(now);
     if this.overviews.admission.is_due(now) {
@@ -296,7 +307,10 @@ pub(super) fn note_decided(this: &mut Loop, consumer: TeamId, verdict: Verdict, 
 
 /// Sends what is waited for, unless access points have time left to answer.
 fn answer_waiting(this: &mut Loop) {
-    if this.overviews.rounds.is_running() || this.overviews.waiting.is_empty() {
+    if cfg!(not(feature = "overview"))
+        || this.overviews.rounds.is_running()
+        || this.overviews.waiting.is_empty()
+    {
         return;
     }
     let waiting = std::mem::take(&mut this.overviews.waiting);

@@ -1,8 +1,8 @@
 //! What a running home is asked at its control socket.
 
 use super::{Loop, Settings, about, blocked, everybody, ikev2, orders, overview, store_copy, why};
+use crate::export;
 use crate::reload::Reload;
-use crate::{export, history};
 use guestright_store::Store;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -27,7 +27,8 @@ pub(super) fn answer(
         }
         Some((export::QUESTION, after)) => export::answer(&this.store, after, reply),
         None if question == export::QUESTION => export::answer(&this.store, "", reply),
-        Some((history::QUESTION, words)) => history::answer(&this.store, this.team, words, reply),
+        #[cfg(feature = "history")]
+        Some((crate::history::QUESTION, words)) => crate::history::answer(&this.store, this.team, words, reply),
         None if question == "overview" => overview::handle_question(this, None, reply),
         Some(("overview", team)) => overview::handle_question(this, Some(team), reply),
         Some(("why", team)) => drop(reply.send(why::why(this, team))),

@@ -2,10 +2,11 @@
 
 #[cfg(feature = "computer")]
 pub(super) mod computer;
+#[cfg(feature = "hostapd")]
 mod phones;
 
 use super::page::Page;
-use super::{access_point_tools, iproute, nftables, router};
+use super::{access_point_tools, iproute, nftables};
 use crate::control;
 use crate::gateway_files::GatewayFiles;
 use crate::settings::{self, ApSettings, HomeSettings, beside};
@@ -13,11 +14,12 @@ use guestright_channel::Credentials;
 use guestright_cli::failure::Failure;
 use guestright_cli::files::PassphraseArgs;
 use guestright_host::examine::{
-    self, Finding, Look, PATIENCE, Port, blocked_devices, clock, dhcp, dns, fault, is_listening,
-    ports_are_free, rights, uplink,
+    self, Finding, Look, PATIENCE, Port, blocked_devices, clock, dhcp, dns, fault, ports_are_free, rights,
+    uplink,
 };
 use guestright_host::{HOME_PORT, HomeAddress, access_point, home, renewal};
 use guestright_identity::Role as Certified;
+#[cfg(feature = "ikev2")]
 use guestright_strongswan::Installation;
 use serde::de::DeserializeOwned;
 use std::net::TcpStream;
@@ -93,6 +95,7 @@ pub(super) fn access_point(config: Option<&Path>, page: &mut Page<'_, '_>) -> Re
         page.add(Finding::of("DHCP for guests", true, dhcp(&for_loop.visitor_interface)))?;
         page.add(Finding::of("DNS for guests", true, dns(address)))?;
     }
+    #[cfg(feature = "hostapd")]
     if let Some(settings) = &for_loop.phones {
         phones::examine(settings, runs, page)?;
     }
@@ -129,6 +132,7 @@ pub(super) fn team_home(config: Option<&Path>, page: &mut Page<'_, '_>) -> Resul
         page.add(Finding::of("gateway", true, look.map_err(|error| fault(&error))))?;
         page.add(Finding::of("uplink", true, uplink(&gateway.uplink_interface)))?;
         tunnels(page)?;
+        #[cfg(feature = "ikev2")]
         if gateway.ikev2.is_some() {
             let look = Installation::find().map(|found| found.charon.display().to_string());
             let to_do = "install strongSwan as README.md says, or leave [gateway.ikev2] out".to_owned();
@@ -136,7 +140,9 @@ pub(super) fn team_home(config: Option<&Path>, page: &mut Page<'_, '_>) -> Resul
         }
     }
     page.add(Finding::of("ports", true, ports_are_free(&ports, runs)))?;
-    router(page)
+    #[cfg(feature = "port-mapping")]
+    super::router(page)?;
+    Ok(())
 }
 
 /// What both ends of a tunnel need.

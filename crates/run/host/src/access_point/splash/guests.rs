@@ -114,6 +114,9 @@ impl Guests {
 }
 
 pub(in super::super) fn handle_page(this: &mut Loop, question: Question) {
+    if cfg!(not(feature = "splash")) {
+        return; // Nobody can ask, and nothing is tried.
+    }
     let now = this.clock.now();
     match question {
         Question::Guest(address, reply) => {
@@ -209,6 +212,9 @@ pub(in super::super) fn change_page(this: &mut Loop, settings: &super::super::Se
 
 /// Carries out what the trials want.
 pub(in super::super) fn drain_trials(this: &mut Loop) {
+    if cfg!(not(feature = "splash")) {
+        return; // Nobody can ask, and nothing is tried.
+    }
     while let Some(event) = this.guests.trials.poll_event() {
         match event {
             TrialEvent::Ask { reference, bytes } => {
@@ -243,7 +249,7 @@ pub(in super::super) fn drain_trials(this: &mut Loop) {
 
 /// Takes in the home's answer about a trial; false if it is another message.
 pub(in super::super) fn handle_trial_answer(this: &mut Loop, bytes: &[u8], now: Time) -> bool {
-    if !bytes.starts_with(b"TRYR ") {
+    if cfg!(not(feature = "splash")) || !bytes.starts_with(b"TRYR ") {
         return false;
     }
     if let Ok(Message::Tryr { reference, granted, .. }) = Message::parse(bytes) {
@@ -276,7 +282,7 @@ pub(in super::super) fn session_is_over(this: &mut Loop, address: Address) {
 
 /// Takes in that the firewall has closed a trial; false if it was none.
 pub(in super::super) fn trial_closed(this: &mut Loop, address: Address, counted: Bytes) -> bool {
-    if !this.guests.trials.contains(address) {
+    if cfg!(not(feature = "splash")) || !this.guests.trials.contains(address) {
         return false;
     }
     this.retention.trial_ends(address, counted);

@@ -1,10 +1,10 @@
 //! What phones that join by 802.1X need beside the access point.
 
 use super::super::page::Page;
-use super::{Look, Port, fault, is_listening, ports_are_free};
+use super::{Look, Port, fault, ports_are_free};
 use guestright_cli::failure::Failure;
 use guestright_host::access_point::phones::Settings;
-use guestright_host::examine::{Finding, tool};
+use guestright_host::examine::{Finding, is_listening, tool};
 
 /// `runs`: whether the access point does.
 pub(super) fn examine(settings: &Settings, runs: bool, page: &mut Page<'_, '_>) -> Result<(), Failure> {

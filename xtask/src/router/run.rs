@@ -27,7 +27,7 @@ pub(super) fn check(target: Target, program: &Path, folder: &Path) -> Result<Don
     let wanted = format!("guestright {}", env!("CARGO_PKG_VERSION"));
     ensure!(version.trim_end() == wanted, "it says {version:?} in place of {wanted:?}");
     dry_run(&qemu, program)?;
-    refuse_calls(&qemu, program)?;
+    refuse_absent(&qemu, program)?;
     serve_a_household(&qemu, program)?;
     if target.processor == std::env::consts::ARCH {
         serve_a_crowd(program)?;
@@ -90,18 +90,36 @@ fn dry_run(qemu: &Path, program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Settings of a home that this program has no part for.
-const CALLS: &str = "key = \"home.key\"\ncertificate = \"home.cert\"\n[voice]\n";
+/// What this program has no part for: whose settings, what stands before, the settings that are refused, and what it says.
+const ABSENT: [(&str, &str, &str, &str); 9] = [
+    ("home", "", "[voice]", "built without calls"),
+    ("home", "", "[web]", "built without the household's page"),
+    ("home", GATEWAY, "port_mapping = true", "built without port mapping"),
+    ("home", GATEWAY, "[gateway.ikev2]", "built without IKEv2"),
+    ("ap", "", "[metrics]", "built without metrics"),
+    ("ap", "", "[phones]", "built without phones that join by 802.1X"),
+    ("ap", "", "[radio]\nstandard = \"g\"\nrate_mbps = 24", "built without the meter of calls"),
+    ("ap", "", "[retention]\naddresses = \"7d\"", "built without records of addresses"),
+    ("ap", "", "[splash]\nhousehold = \"The Rivers\"", "built without the page for guests"),
+];
 
-/// Says, with its line, that it has no telephone exchange, in place of passing over it.
-fn refuse_calls(qemu: &Path, program: &Path) -> Result<()> {
-    let settings = program.with_file_name("home.toml");
-    std::fs::write(&settings, CALLS).with_context(|| format!("write {}", settings.display()))?;
-    let mut command = Command::new(qemu);
-    command.arg(program).args(["home", "--show-config", "--config"]).arg(settings);
-    let output = command.output().with_context(|| format!("start {}", qemu.display()))?;
-    let text = String::from_utf8_lossy(&output.stderr);
-    let is_refused = text.contains("line 3") && text.contains("built without calls");
-    ensure!(!output.status.success() && is_refused, "it does not refuse [voice]: {text}");
+const GATEWAY: &str = "[gateway]\nuplink_interface = \"wan\"\n";
+
+/// Says, with its line, what it has no part for, in place of passing over it.
+fn refuse_absent(qemu: &Path, program: &Path) -> Result<()> {
+    let file = program.with_file_name("absent.toml");
+    for (whose, before, refused, sentence) in ABSENT {
+        let needed =
+            if whose == "ap" { SETTINGS } else { "key = \"home.key\"\ncertificate = \"home.cert\"\n" };
+        let line = format!("line {}", needed.lines().chain(before.lines()).count() + 1);
+        let text = format!("{needed}{before}{refused}\n");
+        std::fs::write(&file, text).with_context(|| format!("write {}", file.display()))?;
+        let mut command = Command::new(qemu);
+        command.arg(program).args([whose, "--show-config", "--config"]).arg(&file);
+        let output = command.output().with_context(|| format!("start {}", qemu.display()))?;
+        let text = String::from_utf8_lossy(&output.stderr);
+        let is_refused = text.contains(&line) && text.contains(sentence);
+        ensure!(!output.status.success() && is_refused, "it does not refuse {refused} at {line}: {text}");
+    }
     Ok(())
 }

@@ -81,8 +81,8 @@ pub(crate) fn merge(
     batches: &[Batch<'_>],
     recent: &mut Recent,
 ) -> rusqlite::Result<Merged> {
-    let Target { transaction, limits, counts, recent_limits: RecentLimits { direct_max, recent_max } } =
-        target;
+    let Target { transaction, limits, counts, recent_limits } = target;
+    let RecentLimits { direct_max, recent_max, records_max } = recent_limits;
     let count: usize = batches.iter().map(|batch| batch.items.len()).sum();
     let waits = recent.rows() > 0 || (direct_max < count && count < recent_max);
     let (certificates, leftover) = (BTreeMap::new(), BTreeSet::new());
@@ -99,10 +99,11 @@ pub(crate) fn merge(
     if let Some(last) = ledgers.last_mut() {
         merge.evict(last)?;
     }
-    match merge.recent.rows() {
-        rows if 0 < rows && rows < recent_max => merge.recent.append(transaction)?,
-        _ if merge.recent.is_clear() => {}
-        _ => merge.move_recent()?,
+    let rows = merge.recent.rows();
+    if 0 < rows && rows < recent_max && merge.recent.records() < records_max {
+        merge.recent.append(transaction)?;
+    } else if !merge.recent.is_clear() {
+        merge.move_recent()?;
     }
     merge.drop_certificates()?;
     Ok(Merged { counts: merge.counts, reports: ledgers.into_iter().map(Ledger::report).collect() })

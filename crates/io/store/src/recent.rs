@@ -25,6 +25,8 @@ pub(crate) struct RecentLimits {
     pub(crate) direct_max: usize,
     /// When so many wait they are moved.
     pub(crate) recent_max: usize,
+    /// Likewise when so many records were appended: one that is raised, or evicted at once, adds a record and no receipt that waits.
+    pub(crate) records_max: usize,
 }
 
 impl RecentLimits {
@@ -33,7 +35,8 @@ impl RecentLimits {
     pub(crate) fn of(limits: Limits, memory_kib: u64) -> Self {
         let fit = memory_kib.saturating_mul(1_024) / 64 / 350;
         let recent_max = (limits.receipts_max / 16).min(65_536).min(fit);
-        Self { direct_max: 64, recent_max: usize::try_from(recent_max).expect("65,536 at most") }
+        let recent_max = usize::try_from(recent_max).expect("65,536 at most");
+        Self { direct_max: 64, recent_max, records_max: 2 * recent_max.max(1_024) }
     }
 }
 
@@ -55,6 +58,8 @@ pub(crate) struct Recent {
     /// No row of the table of receipts that is not gone is older: by `second_hand`.
     gone_until: [Option<i64>; 2],
     last: i64,
+    /// How many records the table `recent` and `unwritten` have.
+    records: usize,
     unwritten: Vec<u8>,
     /// Whether the table `recent` has rows.
     is_written: bool,
@@ -109,6 +114,7 @@ impl Recent {
 
     /// Puts the first record of `body` in; gives what comes after it.
     fn read_record<'a>(&mut self, body: &'a [u8]) -> Option<&'a [u8]> {
+        self.records += 1;
         let (kind, body) = body.split_first()?;
         let (number, body) = body.split_first_chunk()?;
         let number = i64::from_be_bytes(*number);
@@ -148,6 +154,11 @@ impl Recent {
     /// How much there is to do when these are moved.
     pub(crate) fn rows(&self) -> usize {
         self.entries.len() + self.gone.len()
+    }
+
+    /// How much the table `recent` holds, with what is appended to it next.
+    pub(crate) fn records(&self) -> usize {
+        self.records
     }
 
     /// Whether nothing waits, and nothing of what had waited is left in the file.
@@ -224,12 +235,14 @@ impl Recent {
 
     /// Evicts what has this number, in here or in the table of receipts.
     pub(crate) fn evict(&mut self, number: i64) {
+        self.records += 1;
         self.unwritten.push(GONE);
         self.unwritten.extend(number.to_be_bytes());
         self.forget(number);
     }
 
     fn note(&mut self, number: i64, entry: &Entry) {
+        self.records += 1;
         let body = &mut self.unwritten;
         body.push(KEPT);
         body.extend(number.to_be_bytes());

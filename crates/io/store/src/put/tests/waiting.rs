@@ -99,6 +99,12 @@ fn receipts(store: &Store) -> Vec<Vec<u8>> {
     all
 }
 
+fn sorted(items: &[(Receipt, Certificate)]) -> Vec<Vec<u8>> {
+    let mut all: Vec<_> = items.iter().map(|(receipt, _)| receipt.as_bytes().to_vec()).collect();
+    all.sort_unstable();
+    all
+}
+
 fn explain(sums: &mut BTreeMap<(TeamId, TeamId), u128>, report: &PutReport) {
     for edge in &report.added {
         *sums.entry((edge.consumer, edge.provider)).or_default() += u128::from(edge.weight.0);
@@ -133,7 +139,12 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 }
 
 fn recent_limits() -> impl Strategy<Value = RecentLimits> {
-    (0_usize..3, 1_usize..24).prop_map(|(direct_max, recent_max)| RecentLimits { direct_max, recent_max })
+    let limits = (0_usize..3, 1_usize..24, 1_usize..48);
+    limits.prop_map(|(direct_max, recent_max, records_max)| RecentLimits {
+        direct_max,
+        recent_max,
+        records_max,
+    })
 }
 
 /// A copy of a store that is open, as a kill at this moment leaves it, with only so many octets of what was written last.
@@ -223,7 +234,7 @@ const PAGE: usize = 4_096;
 fn a_kill_between_any_two_writes_loses_nothing_that_was_acknowledged() {
     let from = certificates();
     let (directory, mut store) = store(14);
-    store.recent_limits = RecentLimits { direct_max: 1, recent_max: 9 };
+    store.recent_limits = RecentLimits { direct_max: 1, recent_max: 9, records_max: 18 };
     let log = directory.path().join("receipts.db-wal");
     let written = || usize::try_from(fs::metadata(&log).unwrap().len()).unwrap();
     let first = written();
@@ -292,4 +303,51 @@ fn a_spoilt_row_of_what_waits_is_found() {
     drop(store);
     let opened = Store::open(&path, limits);
     assert!(matches!(opened, Err(StoreError::Damaged { .. })), "{opened:?}");
+}
+
+/// How many records are in the table `recent`.
+fn records(store: &Store) -> usize {
+    Recent::load(&store.connection, &store.path).unwrap().records()
+}
+
+const FEW: RecentLimits = RecentLimits { direct_max: 4, recent_max: 64, records_max: 128 };
+
+#[test]
+fn receipts_that_are_raised_while_they_wait_do_not_fill_the_disk() {
+    let (_directory, mut store) = store(1_000);
+    store.recent_limits = FEW;
+    let member = Member::new(1);
+    let raised =
+        |weight| -> Vec<_> { (0..10).map(|number| member.item(9, NOW.plus(number), weight)).collect() };
+    let mut most = 0;
+    for weight in 1..50 {
+        store.put(&raised(weight), NOW).unwrap();
+        most = most.max(records(&store));
+        assert!(most < FEW.records_max, "{most} records after {weight} times 10 receipts");
+    }
+    assert!(most > FEW.recent_max, "{most} records: raises wait with the receipts that they raise");
+    assert_eq!((store.count(), store.integrity_check()), (10, Ok(())));
+    assert_eq!(receipts(&store), sorted(&raised(49)));
+}
+
+#[test]
+fn receipts_that_are_older_than_all_others_do_not_fill_the_disk_of_a_full_store() {
+    let (_directory, mut store) = store(40);
+    store.recent_limits = FEW;
+    let member = Member::new(1);
+    let some = |first: u64, count| -> Vec<_> {
+        (first..first + count).map(|number| member.item(9, NOW.plus(number), 1)).collect()
+    };
+    let latest = some(1_000_000, 40);
+    store.put(&latest, NOW.plus(2_000_000)).unwrap();
+    assert!(store.has_recent());
+    let mut most = 0;
+    for batch in 0..50 {
+        let report = store.put(&some(10 * batch, 10), NOW.plus(2_000_000)).unwrap();
+        assert_eq!(report.added.len(), report.evicted.len(), "all go at once");
+        most = most.max(records(&store));
+        assert!(most < FEW.records_max, "{most} records after {batch} batches");
+    }
+    assert!(most > FEW.recent_max, "{most} records: what came and went was appended");
+    assert_eq!((receipts(&store), store.integrity_check()), (sorted(&latest), Ok(())));
 }

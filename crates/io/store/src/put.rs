@@ -84,9 +84,16 @@ pub(crate) fn merge(
     let Target { transaction, limits, counts, recent_limits } = target;
     let RecentLimits { direct_max, recent_max, records_max } = recent_limits;
     let count: usize = batches.iter().map(|batch| batch.items.len()).sum();
-    let waits = recent.rows() > 0 || (direct_max < count && count < recent_max);
+    if batches.is_empty() {
+        return Ok(Merged { counts, reports: Vec::new() });
+    }
+    let would_fit = recent.rows().saturating_add(count) < recent_max;
+    let waits = would_fit && (recent.rows() > 0 || direct_max < count);
     let (certificates, leftover) = (BTreeMap::new(), BTreeSet::new());
     let mut merge = Merge { transaction, limits, counts, recent, waits, certificates, leftover };
+    if !would_fit && !merge.recent.is_clear() {
+        merge.move_recent()?;
+    }
     let mut ledgers = Vec::with_capacity(batches.len());
     for batch in batches {
         let mut ledger = Ledger::default();

@@ -351,3 +351,44 @@ fn receipts_that_are_older_than_all_others_do_not_fill_the_disk_of_a_full_store(
     assert!(most > FEW.recent_max, "{most} records: what came and went was appended");
     assert_eq!((receipts(&store), store.integrity_check()), (sorted(&latest), Ok(())));
 }
+
+#[test]
+fn a_batch_with_which_too_many_would_wait_goes_to_the_table_of_receipts_at_once() {
+    let (_directory, mut store) = store(1_000);
+    store.recent_limits = FEW;
+    let member = Member::new(1);
+    let items: Vec<_> = (0..500).map(|number| member.item(9, NOW.plus(number), number)).collect();
+    let in_table = |store: &Store| -> u64 {
+        store
+            .connection
+            .query_row("SELECT count(*) FROM receipt", [], |row| row.get::<_, i64>(0))
+            .unwrap()
+            .cast_unsigned()
+    };
+    let mut before = 0;
+    // How many there are after each batch, and how many of those wait.
+    for (end, waiting) in [(10, 10), (63, 63), (64, 0), (84, 20), (400, 0), (463, 63), (500, 0)] {
+        store.put(&items[before..end], NOW).unwrap();
+        assert_eq!(store.count(), end as u64);
+        assert_eq!(end as u64 - in_table(&store), waiting, "of {end}, after a batch of {}", end - before);
+        before = end;
+    }
+    let sessions: Vec<_> = store.arrivals_after(0, 500).unwrap().iter().map(|it| it.session).collect();
+    assert_eq!(sessions, items.iter().map(|(receipt, _)| receipt.session()).collect::<Vec<_>>());
+    assert_eq!(store.integrity_check(), Ok(()));
+}
+
+#[test]
+fn accounts_are_kept_without_moving_what_waits() {
+    let (_directory, mut store) = store(1_000);
+    let member = Member::new(1);
+    let items: Vec<_> = (0..100).map(|number| member.item(9, NOW.plus(number), number)).collect();
+    store.recent_limits = RecentLimits { direct_max: 4, recent_max: 101, records_max: 202 };
+    store.put(&items, NOW).unwrap();
+    // As where the store was opened with smaller limits and had no room for a move.
+    store.recent_limits = FEW;
+    store.keep_group(&[], &[]).unwrap();
+    assert!(store.has_recent());
+    store.put(&[], NOW).unwrap();
+    assert!(!store.has_recent());
+}

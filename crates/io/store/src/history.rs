@@ -65,11 +65,7 @@ impl ClosedStore {
     /// # Errors
     /// [`StoreError`].
     pub fn arrivals_after(&self, after: i64, max: usize) -> Result<Vec<Arrival>, StoreError> {
-        let mut found = arrivals_after(&self.connection, &self.path, after, max)?;
-        for (number, entry) in self.recent.after(after).take(max - found.len()) {
-            found.push(waiting_arrival(&self.connection, &self.path, (number, entry))?);
-        }
-        Ok(found)
+        arrivals_with_recent(&self.connection, &self.path, &self.recent, Page { after, max })
     }
 
     /// As [`crate::Store::last_arrival`].
@@ -91,6 +87,38 @@ impl ClosedStore {
     ) -> Result<Vec<(HoldId, Hold)>, StoreError> {
         credit::settled_after(&self.connection, &self.path, after, max)
     }
+}
+
+/// Which of the sessions, in the order in which they became known: at most `max` after this number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page {
+    pub(crate) after: i64,
+    pub(crate) max: usize,
+}
+
+/// Those of the table of receipts that were not evicted, then those that wait to be moved there, whose numbers are higher.
+pub(crate) fn arrivals_with_recent(
+    connection: &Connection,
+    path: &Path,
+    recent: &Recent,
+    page: Page,
+) -> Result<Vec<Arrival>, StoreError> {
+    let mut found: Vec<Arrival> = Vec::new();
+    let mut after = page.after;
+    loop {
+        let want = page.max - found.len();
+        let rows = arrivals_after(connection, path, after, want)?;
+        let is_last = rows.len() < want;
+        after = rows.last().map_or(after, |arrival| arrival.number);
+        found.extend(rows.into_iter().filter(|arrival| !recent.is_gone(arrival.number)));
+        if is_last || found.len() == page.max {
+            break;
+        }
+    }
+    for (number, entry) in recent.after(page.after).take(page.max - found.len()) {
+        found.push(waiting_arrival(connection, path, (number, entry))?);
+    }
+    Ok(found)
 }
 
 fn waiting_arrival(

@@ -160,6 +160,20 @@ fn killed(store: &Store, written: usize) -> (tempfile::TempDir, std::path::PathB
     (directory, path)
 }
 
+/// All sessions in pages of so many, of which only the last is not full.
+fn in_pages(closed: &crate::ClosedStore, max: usize) -> Vec<crate::Arrival> {
+    let mut all: Vec<crate::Arrival> = Vec::new();
+    loop {
+        let after = all.last().map_or(0, |arrival| arrival.number);
+        let page = closed.arrivals_after(after, max).unwrap();
+        let is_last = page.len() < max;
+        all.extend(page);
+        if is_last {
+            return all;
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
@@ -208,9 +222,12 @@ proptest! {
                     let (_directory, path) = killed(&store, usize::MAX);
                     let closed = crate::ClosedStore::open(&path).unwrap();
                     let arrivals = closed.arrivals_after(0, 100).unwrap();
-                    let sessions: BTreeSet<_> = arrivals.iter().map(|arrival| arrival.session).collect();
-                    prop_assert!(model.kept.keys().all(|session| sessions.contains(session)));
+                    let sessions: Vec<_> = arrivals.iter().map(|arrival| arrival.session).collect();
+                    prop_assert_eq!(sessions, model.in_order_of_arrival());
                     prop_assert!(arrivals.is_sorted_by_key(|arrival| arrival.number));
+                    for page in 1..4 {
+                        prop_assert_eq!(&in_pages(&closed, page), &arrivals);
+                    }
                 }
             }
             prop_assert_eq!(store.count(), model.kept.len() as u64);

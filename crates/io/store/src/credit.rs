@@ -5,6 +5,7 @@ mod row;
 use crate::StoreError;
 use guestright_credit::{AllowanceState, Change, Hold, HoldId, Kept, Write};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
+pub(crate) use row::RowDigest;
 use rusqlite::{Connection, Transaction, params};
 use std::path::Path;
 

@@ -4,10 +4,12 @@
 //! table, `recent`, and known by a map in memory; many are moved to the table of receipts together, in one transaction. Sessions
 //! in here are not among the rows of that table, but for those of `gone`: they were evicted, and are removed with the same move.
 
+use crate::credit::RowDigest;
 use crate::{Limits, StoreError};
 use guestright_identity::MemberId;
 use guestright_receipt::{Receipt, SessionKey, UncheckedReceipt};
 use guestright_units::{Bytes, UnixSeconds};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -61,8 +63,8 @@ pub(crate) struct Recent {
     /// How many records the table `recent` and `unwritten` have.
     records: usize,
     unwritten: Vec<u8>,
-    /// Whether the table `recent` has rows.
-    is_written: bool,
+    /// How many rows the table `recent` has, which are numbered from 1.
+    rows_written: i64,
 }
 
 /// A receipt that waits, under the number that its row will have.
@@ -97,16 +99,21 @@ impl Recent {
         let last =
             connection.query_row("SELECT max(id) FROM receipt", [], |row| row.get::<_, Option<i64>>(0));
         let mut recent = Self { last: last.map_err(fail)?.unwrap_or_default(), ..Self::default() };
-        let mut statement = connection.prepare_cached("SELECT body FROM recent ORDER BY id").map_err(fail)?;
+        let damaged = || StoreError::damaged(path, "the latest receipts are not as they were written");
+        let mut statement =
+            connection.prepare_cached("SELECT id, body FROM recent ORDER BY id").map_err(fail)?;
         let mut rows = statement.query([]).map_err(fail)?;
         while let Some(row) = rows.next().map_err(fail)? {
-            recent.is_written = true;
-            let body = row.get_ref(0).and_then(|body| Ok(body.as_blob()?)).map_err(fail)?;
-            let mut rest = body;
+            recent.rows_written += 1;
+            let body = row.get_ref(1).and_then(|body| Ok(body.as_blob()?)).map_err(fail)?;
+            let (mut rest, want) = body.split_last_chunk().ok_or_else(damaged)?;
+            // The next in order, so that one that is missing is noticed too.
+            let is_next = row.get::<_, i64>(0).map_err(fail)? == recent.rows_written;
+            if !is_next || *want != digest(recent.rows_written, rest) {
+                return Err(damaged());
+            }
             while !rest.is_empty() {
-                rest = recent
-                    .read_record(rest)
-                    .ok_or_else(|| StoreError::damaged(path, "the latest receipts cannot be read"))?;
+                rest = recent.read_record(rest).ok_or_else(damaged)?;
             }
         }
         Ok(recent)
@@ -163,7 +170,7 @@ impl Recent {
 
     /// Whether nothing waits, and nothing of what had waited is left in the file.
     pub(crate) fn is_clear(&self) -> bool {
-        self.rows() == 0 && self.unwritten.is_empty() && !self.is_written
+        self.rows() == 0 && self.unwritten.is_empty() && self.rows_written == 0
     }
 
     pub(crate) fn find(&self, session: &SessionKey) -> Option<(i64, &Entry)> {
@@ -307,10 +314,12 @@ impl Recent {
     /// Appends what the transaction has changed.
     pub(crate) fn append(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         if !self.unwritten.is_empty() {
-            let mut statement = connection.prepare_cached("INSERT INTO recent (body) VALUES (?)")?;
-            statement.execute([&self.unwritten])?;
+            let row = self.rows_written + 1;
+            self.unwritten.extend(digest(row, &self.unwritten));
+            let mut statement = connection.prepare_cached("INSERT INTO recent (id, body) VALUES (?, ?)")?;
+            statement.execute(params![row, self.unwritten])?;
             self.unwritten.clear();
-            self.is_written = true;
+            self.rows_written = row;
         }
         Ok(())
     }
@@ -353,6 +362,14 @@ impl Recent {
         *self = Self { last: self.last, ..Self::default() };
         Ok(leftover)
     }
+}
+
+/// What ends a row of the table `recent`: most of its columns nobody signed, so a bit that falls over has to be noticed.
+fn digest(row: i64, records: &[u8]) -> [u8; 8] {
+    let mut digest = RowDigest::new("recent");
+    digest.column(ValueRef::Integer(row));
+    digest.column(ValueRef::Blob(records));
+    digest.finish()
 }
 
 #[cfg(test)]

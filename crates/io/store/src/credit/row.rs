@@ -257,14 +257,14 @@ impl Select {
 }
 
 /// A digest over columns, in which none can pass for another.
-struct RowDigest(Sha256);
+pub(crate) struct RowDigest(Sha256);
 
 impl RowDigest {
-    fn new(kind: &str) -> Self {
+    pub(crate) fn new(kind: &str) -> Self {
         Self(Sha256::new().chain_update(kind))
     }
 
-    fn column(&mut self, value: ValueRef<'_>) {
+    pub(crate) fn column(&mut self, value: ValueRef<'_>) {
         let (tag, length, bytes) = match value {
             ValueRef::Null => (0_u8, 0, &[][..]),
             ValueRef::Integer(number) => return self.add(1, &number.to_be_bytes()),
@@ -281,7 +281,7 @@ impl RowDigest {
         self.0.update(bytes);
     }
 
-    fn finish(self) -> [u8; 8] {
+    pub(crate) fn finish(self) -> [u8; 8] {
         let digest = self.0.finalize();
         let mut first = [0; 8];
         first.copy_from_slice(&digest[..8]);

@@ -304,22 +304,35 @@ fn what_waits_for_nobody_is_read_with_the_others() {
 #[test]
 fn a_spoilt_row_of_what_waits_is_found() {
     let (_directory, mut store) = store(1_000_000);
+    store.recent_limits = FEW;
     let member = Member::new(1);
-    let items: Vec<_> = (0..100).map(|number| member.item(9, NOW.plus(number), number)).collect();
-    store.put(&items, NOW).unwrap();
+    let items: Vec<_> = (0..10).map(|number| member.item(9, NOW.plus(number), number)).collect();
+    store.put(&items[..5], NOW).unwrap();
+    store.put(&items[5..], NOW).unwrap();
     let (path, limits) = (store.path.clone(), store.limits);
-    let body: Vec<u8> = store.connection.query_row("SELECT body FROM recent", [], |row| row.get(0)).unwrap();
-    for length in [0, 8, 20, 60, body.len() - 1] {
-        let cut = &body[..length];
-        store.connection.execute("UPDATE recent SET body = ?", [cut]).unwrap();
-        let found = Recent::load(&store.connection, &path);
-        let records = found.map(|recent| recent.len());
-        let damaged = StoreError::damaged(&path, "the latest receipts cannot be read");
-        assert_eq!(records, if length == 0 { Ok(0) } else { Err(damaged) }, "{length} octets");
+    let damaged = StoreError::damaged(&path, "the latest receipts are not as they were written");
+    let load = || Recent::load(&store.connection, &path).map(|recent| recent.len());
+    let body: Vec<u8> =
+        store.connection.query_row("SELECT body FROM recent WHERE id = 1", [], |row| row.get(0)).unwrap();
+    let spoil = |body: &[u8]| store.connection.execute("UPDATE recent SET body = ? WHERE id = 1", [body]);
+    for length in [0, 7, 8, 20, 60, body.len() - 8, body.len() - 1] {
+        spoil(&body[..length]).unwrap();
+        assert_eq!(load(), Err(damaged.clone()), "{length} octets");
+    }
+    for octet in 0..body.len() {
+        let mut spoilt = body.clone();
+        spoilt[octet] ^= 1 << (octet % 8);
+        spoil(&spoilt).unwrap();
+        assert_eq!(load(), Err(damaged.clone()), "a bit of octet {octet}");
+    }
+    spoil(&body).unwrap();
+    assert_eq!(load(), Ok(10));
+    for sql in ["UPDATE recent SET id = 3 WHERE id = 1", "DELETE FROM recent WHERE id = 3"] {
+        store.connection.execute(sql, []).unwrap();
+        assert_eq!(load(), Err(damaged.clone()), "{sql}");
     }
     drop(store);
-    let opened = Store::open(&path, limits);
-    assert!(matches!(opened, Err(StoreError::Damaged { .. })), "{opened:?}");
+    assert_eq!(Store::open(&path, limits).unwrap_err(), damaged);
 }
 
 /// How many records are in the table `recent`.

@@ -10,17 +10,25 @@ use std::path::Path;
 /// The name in the table of numbers for the team by which receipts are told apart: the first eight bytes of its id.
 const NAME: &str = "own-team";
 
+/// Whether all receipts are marked as first-hand or second-hand for this team.
+pub(crate) fn is_classified(connection: &Connection, own: Option<TeamId>) -> rusqlite::Result<bool> {
+    let known: Option<i64> =
+        connection.query_row("SELECT value FROM state WHERE key = ?", [NAME], |row| row.get(0)).optional()?;
+    Ok(known == name(own))
+}
+
+fn name(own: Option<TeamId>) -> Option<i64> {
+    own.and_then(|own| own.0.first_chunk().copied()).map(i64::from_be_bytes)
+}
+
 /// Marks all receipts as first-hand or second-hand, if that was not done for this team yet; says how many are of others'
 /// dealings.
 pub(crate) fn classify(connection: &mut Connection, own: Option<TeamId>) -> rusqlite::Result<u64> {
-    let number = own.and_then(|own| own.0.first_chunk().copied()).map(i64::from_be_bytes);
-    let known: Option<i64> =
-        connection.query_row("SELECT value FROM state WHERE key = ?", [NAME], |row| row.get(0)).optional()?;
-    if known != number {
+    if !is_classified(connection, own)? {
         let transaction = connection.transaction()?;
         transaction.execute("DELETE FROM state WHERE key = ?", [NAME])?;
         transaction.execute("UPDATE receipt SET second_hand = 0 WHERE second_hand = 1", [])?;
-        if let (Some(own), Some(number)) = (own, number) {
+        if let (Some(own), Some(number)) = (own, name(own)) {
             transaction.execute(
                 "UPDATE receipt SET second_hand = 1
                  WHERE provider <> ?1 AND certificate NOT IN (SELECT id FROM certificate WHERE team = ?1)",

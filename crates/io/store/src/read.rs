@@ -201,7 +201,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`]; nothing was noted.
     pub fn mark_flushed(&mut self, passed: &[(SessionKey, Bytes)]) -> Result<usize, StoreError> {
-        self.indexed()?;
+        self.move_recent()?;
         let path = &self.path;
         let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "note what was passed on", &error);
         let transaction = self.connection.transaction().map_err(fail)?;

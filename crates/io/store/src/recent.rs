@@ -208,6 +208,11 @@ impl Recent {
         self.gone_until[usize::from(second_hand)] = Some(age);
     }
 
+    /// Which rows of the table of receipts were evicted.
+    pub(crate) fn gone_numbers(&self) -> impl Iterator<Item = i64> {
+        self.gone.iter().copied()
+    }
+
     /// How many rows of the table of receipts were evicted.
     pub(crate) fn gone(&self) -> usize {
         self.gone.len()

@@ -1,13 +1,13 @@
 use crate::credit;
 use crate::put::{self, Batch, Counts};
 use crate::recent::{self, Recent, RecentLimits};
-use crate::{PutReport, StoreError, marker, own, schema};
+use crate::{PutReport, StoreError, marker, overlay, own, schema};
 use guestright_credit::Write;
 use guestright_identity::Certificate;
 use guestright_receipt::Receipt;
 use guestright_units::{Bytes, TeamId, UnixSeconds};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
@@ -47,6 +47,8 @@ pub struct Store {
     pub(crate) recent_limits: RecentLimits,
     /// Nothing after an error: then it is read from the file again.
     recent: RefCell<Option<Recent>>,
+    /// Whether readers see what waits, since the disk has no room to move it.
+    is_overlaid: Cell<bool>,
 }
 
 impl Store {
@@ -56,6 +58,15 @@ impl Store {
     /// # Errors
     /// [`StoreError::Open`], `InUse`, `NotAStore`, `Newer`, `Emptied`, `Replaced` or `Damaged`; the file is then as it was.
     pub fn open(path: &Path, limits: Limits) -> Result<Self, StoreError> {
+        Self::open_with(path, limits, |_| ())
+    }
+
+    /// With a connection that `set` has changed before receipts are moved.
+    pub(crate) fn open_with(
+        path: &Path,
+        limits: Limits,
+        set: impl FnOnce(&Connection),
+    ) -> Result<Self, StoreError> {
         marker::refuse_emptied(path)?;
         make_private(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -68,6 +79,7 @@ impl Store {
             .min((limits.receipts_max / 64).min(32 * 1_024).max(memory_kib / 32))
             .clamp(1_024, 64 * 1_024);
         schema::prepare(&mut connection, path, cache_kib)?;
+        set(&connection);
         let recent = Recent::load(&connection, path)?;
         let counted = count(&connection).map_err(fail)? + recent.len() as u64;
         marker::check(&connection, path, counted)?;
@@ -78,11 +90,26 @@ impl Store {
             counts: Counts { all: counted, second_hand: 0 },
             recent_limits: RecentLimits::of(limits, memory_kib),
             recent: RefCell::new(Some(recent)),
+            is_overlaid: Cell::new(false),
         };
-        store.indexed()?;
-        let all = count(&store.connection).map_err(fail)?;
-        let second_hand = own::classify(&mut store.connection, limits.own_team).map_err(fail)?;
-        store.counts = Counts { all, second_hand };
+        match store.move_recent() {
+            // What waits is marked for the team that the store had, so another one has to wait for room.
+            Err(StoreError::DiskFull { .. })
+                if own::is_classified(&store.connection, limits.own_team).map_err(fail)? =>
+            {
+                store.overlay()?;
+                store.counts = Counts {
+                    all: count(&store.connection).map_err(fail)?,
+                    second_hand: count_second_hand(&store.connection).map_err(fail)?,
+                };
+            }
+            moved => {
+                moved?;
+                let all = count(&store.connection).map_err(fail)?;
+                let second_hand = own::classify(&mut store.connection, limits.own_team).map_err(fail)?;
+                store.counts = Counts { all, second_hand };
+            }
+        }
         Ok(store)
     }
 
@@ -123,6 +150,9 @@ impl Store {
         let path = &self.path;
         let doing = if batches.is_empty() { "keep the accounts" } else { "store receipts" };
         let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, doing, &error);
+        if !batches.is_empty() {
+            self.remove_overlay()?;
+        }
         let mut recent = self.take_recent()?;
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
@@ -146,8 +176,21 @@ impl Store {
         self.recent.borrow().as_ref().is_none_or(|recent| !recent.is_clear())
     }
 
-    /// The connection, for whoever reads the table of receipts: none waits any more to be moved there.
+    /// The connection, for whoever reads the table of receipts and writes nothing there: none waits any more to be moved there, or,
+    /// where the disk has no room for that, those that wait are shown among the others.
     pub(crate) fn indexed(&self) -> Result<&Connection, StoreError> {
+        if !self.is_overlaid.get() {
+            match self.move_recent() {
+                Err(StoreError::DiskFull { .. }) => self.overlay()?,
+                moved => moved?,
+            }
+        }
+        Ok(&self.connection)
+    }
+
+    /// Moves the receipts that wait to the table of receipts.
+    pub(crate) fn move_recent(&self) -> Result<(), StoreError> {
+        self.remove_overlay()?;
         let mut recent = self.take_recent()?;
         if !recent.is_clear() {
             let fail = self.fail("move the latest receipts to the others");
@@ -156,7 +199,29 @@ impl Store {
             transaction.commit().map_err(&fail)?;
         }
         self.recent.replace(Some(recent));
-        Ok(&self.connection)
+        Ok(())
+    }
+
+    /// Shows what waits among the receipts, until something is written there.
+    pub(crate) fn overlay(&self) -> Result<(), StoreError> {
+        self.remove_overlay()?;
+        let recent = self.take_recent()?;
+        self.is_overlaid.set(true);
+        let shown = overlay::show(&self.connection, &recent, self.limits.own_team.is_some());
+        self.recent.replace(Some(recent));
+        shown.map_err(|error| {
+            // It is whole or not there.
+            let _ = self.remove_overlay();
+            self.fail("show the latest receipts among the others")(error)
+        })
+    }
+
+    fn remove_overlay(&self) -> Result<(), StoreError> {
+        if self.is_overlaid.get() {
+            overlay::remove(&self.connection).map_err(self.fail("leave the table of receipts alone"))?;
+            self.is_overlaid.set(false);
+        }
+        Ok(())
     }
 
     /// Writes a copy of all that is in the store into a new file, as of one moment. It is the same store, under its marker.
@@ -168,6 +233,8 @@ impl Store {
     /// [`StoreError`]; the other file may be there in part.
     pub fn copy_to(&self, to: &Path) -> Result<(), StoreError> {
         let fail = self.fail("copy the store");
+        // It would get in the way, and what waits is copied as what waits.
+        self.remove_overlay()?;
         // SQLite takes an empty file; so it is its owner's alone from the beginning.
         make_private(to)?;
         let name = to.to_string_lossy();
@@ -225,6 +292,11 @@ fn count(connection: &Connection) -> rusqlite::Result<u64> {
     connection
         .query_row("SELECT count(*) FROM receipt", [], |row| row.get::<_, i64>(0))
         .map(i64::cast_unsigned)
+}
+
+fn count_second_hand(connection: &Connection) -> rusqlite::Result<u64> {
+    let sql = "SELECT count(*) FROM receipt WHERE second_hand = 1";
+    connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
 }
 
 /// Makes an empty file for its owner alone, unless there is one, and has its name on the disk.

@@ -234,7 +234,7 @@ fn work(mut store: Store, requests: &Receiver<Request>, group_max: usize) -> Sto
         next = next.or_else(|| wait(&store, requests));
     }
     // Where that fails they wait in the file for whoever opens it next.
-    let _ = store.indexed();
+    let _ = store.move_recent();
     store
 }
 
@@ -245,7 +245,7 @@ fn wait(store: &Store, requests: &Receiver<Request>) -> Option<Request> {
             Ok(request) => return Some(request),
             Err(RecvTimeoutError::Disconnected) => return None,
             // The next commit says what is wrong with the disk.
-            Err(RecvTimeoutError::Timeout) => drop(store.indexed()),
+            Err(RecvTimeoutError::Timeout) => drop(store.move_recent()),
         }
     }
     requests.recv().ok()

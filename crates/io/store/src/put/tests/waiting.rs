@@ -124,6 +124,8 @@ enum Op {
     Reopen,
     /// As when the process is killed and another one begins.
     LookClosed,
+    /// As when the disk has no room to move what waits.
+    LookFull,
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -134,6 +136,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => Just(Op::Index),
         1 => Just(Op::Reopen),
         1 => Just(Op::LookClosed),
+        1 => Just(Op::LookFull),
     ];
     proptest::collection::vec(op, 0..16)
 }
@@ -217,6 +220,13 @@ proptest! {
                 Op::Reopen => {
                     drop(store);
                     store = open();
+                }
+                Op::LookFull => {
+                    store.overlay().unwrap();
+                    prop_assert_eq!(receipts(&store), model.receipts());
+                    let arrivals = store.arrivals_after(0, 100).unwrap();
+                    let sessions: Vec<_> = arrivals.iter().map(|arrival| arrival.session).collect();
+                    prop_assert_eq!(sessions, model.in_order_of_arrival());
                 }
                 Op::LookClosed => {
                     let (_directory, path) = killed(&store, usize::MAX);
@@ -421,4 +431,76 @@ fn accounts_are_kept_without_moving_what_waits() {
     assert!(store.has_recent());
     store.put(&[], NOW).unwrap();
     assert!(!store.has_recent());
+}
+
+/// Lets the file grow by so many pages only: SQLite says of one more that the disk is full.
+fn limit_pages(connection: &rusqlite::Connection, room: i64) {
+    let pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+    connection.pragma_update(None, "max_page_count", pages + room).unwrap();
+}
+
+#[test]
+fn on_a_full_disk_what_waits_is_read_with_the_others_and_moved_once_there_is_room() {
+    let own_team = Some(TeamId([9; 24]));
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("receipts.db");
+    let mut store = Store::open(&path, Limits { receipts_max: 150, own_team }).unwrap();
+    store.recent_limits = RecentLimits { direct_max: 4, recent_max: 200, records_max: 400 };
+    let member = Member::new(1);
+    let item =
+        |number: u64| member.item(if number.is_multiple_of(4) { 8 } else { 9 }, NOW.plus(number), number);
+    let items: Vec<_> = (0..160).map(item).collect();
+    for item in &items[..40] {
+        store.put(std::slice::from_ref(item), NOW).unwrap();
+    }
+    let in_table = |store: &Store| -> i64 {
+        store.connection.query_row("SELECT count(*) FROM main.receipt", [], |row| row.get(0)).unwrap()
+    };
+    store.put(&items[40..], NOW.plus(1_000)).unwrap();
+    assert!(store.has_recent(), "and some of the table of receipts are gone");
+    assert_eq!((in_table(&store), store.counts.all < 160, store.counts.second_hand > 0), (40, true, true));
+    // What the store says when all is moved.
+    let (_directory, with_room) = killed(&store, usize::MAX);
+    let with_room = Store::open(&with_room, store.limits).unwrap();
+
+    limit_pages(&store.connection, 0);
+    let full = StoreError::DiskFull { path: path.clone() };
+    assert_eq!(store.move_recent(), Err(full.clone()));
+    let assert_same = |store: &Store| {
+        assert_eq!(receipts(store), receipts(&with_room));
+        assert_eq!(store.edges().unwrap(), with_room.edges().unwrap());
+        assert_eq!(store.last_arrival().unwrap(), with_room.last_arrival().unwrap());
+        assert_eq!(store.arrivals_after(7, 99).unwrap(), with_room.arrivals_after(7, 99).unwrap());
+        assert_eq!(store.receipts_after(None, 99).unwrap(), with_room.receipts_after(None, 99).unwrap());
+        let session = items[150].0.session();
+        assert_eq!(store.get(&session).unwrap(), with_room.get(&session).unwrap());
+        assert_eq!(store.integrity_check(), Ok(()));
+        assert_eq!(
+            (store.counts.all, store.counts.second_hand),
+            (with_room.counts.all, with_room.counts.second_hand)
+        );
+    };
+    assert_same(&store);
+    assert_eq!((in_table(&store), store.has_recent()), (40, true), "nothing was moved");
+    assert_eq!(store.mark_flushed(&[]), Err(full));
+    let copy = directory.path().join("copy.db");
+    store.indexed().unwrap();
+    store.copy_to(&copy).unwrap();
+    assert_eq!(receipts(&Store::open(&copy, store.limits).unwrap()), receipts(&with_room));
+
+    // As a home does that starts on the full disk.
+    let (counts, limits) = (store.counts, store.limits);
+    drop(store);
+    let mut store = Store::open_with(&path, limits, |connection| limit_pages(connection, 0)).unwrap();
+    assert!(store.has_recent());
+    assert_same(&store);
+    assert_eq!((store.counts.all, store.counts.second_hand), (counts.all, counts.second_hand));
+
+    limit_pages(&store.connection, 1_000);
+    let report = store.put(&[item(500)], NOW.plus(1_000)).unwrap();
+    assert_eq!(report.outcomes, [Outcome::New]);
+    assert_eq!(store.get(&item(500).0.session()).unwrap(), Some(item(500).0));
+    assert!(!store.has_recent());
+    assert_eq!(in_table(&store).cast_unsigned(), store.count());
+    assert_eq!(store.integrity_check(), Ok(()));
 }

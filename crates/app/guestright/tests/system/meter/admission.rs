@@ -223,6 +223,12 @@ fn until_reported(town: &Town, reports: u64) {
     });
 }
 
+/// A file with speech in it, to be played.
+fn speech(town: &Town) -> String {
+    wav::write(&town.path("speech.wav"), &wav::speech());
+    file(town, "speech.wav")
+}
+
 #[test]
 fn a_call_for_which_there_is_no_room_is_refused_before_it_rings_and_the_others_go_on() {
     if !inside(
@@ -235,10 +241,9 @@ fn a_call_for_which_there_is_no_room_is_refused_before_it_rings_and_the_others_g
     let _ap = town.start("ap");
     town.until_status("the access point to reach its home", |status| status["home_up"] == true);
     let _joined = join_by_802_1x(&town);
-    wav::write(&town.path("speech.wav"), &wav::speech());
-    let speech = file(&town, "speech.wav");
-    let sound = ["--play", &speech, "--loop"];
-    let in_the_clear = [&sound[..], &["--protection", "home"]].concat();
+    let speech = speech(&town);
+    let in_the_clear = ["--play", &speech, "--loop", "--protection", "home"];
+    let sound = &in_the_clear[..3];
     for (host, member) in [("member", "anna"), ("resident", "ben"), ("w1", "dan")] {
         bring_home(&town, host, &format!("house/{member}.conf"), GATEWAY);
     }
@@ -249,14 +254,14 @@ fn a_call_for_which_there_is_no_room_is_refused_before_it_rings_and_the_others_g
     });
     assert!(is_bound(&town, "member"), "{}", town.status());
     let dan = softphone(&town);
-    let ben = Telephone::listen(&town, Who::Ben, &sound);
+    let ben = Telephone::listen(&town, Who::Ben, sound);
     until("both to be registered", || {
         status(&town, HOME)["voice"]["telephones"] == json!({ "ben": 1, "dan": 1 })
     });
     town.until_status("an empty radio", |status| calls(status) == (Some(0), Some(3)));
 
     // Two ends of a call are at the access point, then one of another.
-    let anna = Telephone::call(&town, Who::Anna, "ben", &sound);
+    let anna = Telephone::call(&town, Who::Anna, "ben", sound);
     anna.event("protected");
     ben.event("protected");
     town.until_status("a call with both ends", |status| calls(status) == (Some(2), Some(1)));

@@ -107,10 +107,7 @@ struct Loop {
     read_again: bool,
     /// When the firewall's counters are read again.
     next_reading: Instant,
-    /// When it was last asked to count what the static filter has dropped.
-    counted_barred: Option<Instant>,
-    /// Who waits for a reading.
-    askers: Vec<Asker>,
+    askers: rest::Askers,
     pace: Duration,
     drops: BTreeMap<String, u64>,
     allowance: Option<Bytes>,
@@ -337,8 +334,7 @@ impl Loop {
             reading: false,
             read_again: false,
             next_reading: Instant::now(),
-            counted_barred: None,
-            askers: Vec::new(),
+            askers: rest::Askers::default(),
             pace: settings.pace(),
             drops: BTreeMap::new(),
             allowance: settings.tunnels.is_some().then_some(Bytes(0)),

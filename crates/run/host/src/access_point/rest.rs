@@ -25,6 +25,15 @@ pub(super) enum Asker {
     Figures(metrics::Asked),
 }
 
+/// Those who ask.
+#[derive(Debug, Default)]
+pub(super) struct Askers {
+    /// Who waits for a reading.
+    waiting: Vec<Asker>,
+    /// When what the static filter has dropped was last counted for somebody.
+    counted_barred: Option<Instant>,
+}
+
 /// Whether nobody is served, or is about to be.
 fn is_at_rest(this: &Loop) -> bool {
     !this.stopping
@@ -46,14 +55,14 @@ pub(super) fn pace(this: &Loop) -> Duration {
 
 /// Answers, at rest after the counters have been read.
 pub(super) fn handle_asker(this: &mut Loop, asker: Asker) {
-    if this.counted_barred.is_none_or(|at| at.elapsed() >= COUNT_BARRED_EVERY) {
-        this.counted_barred = Some(Instant::now());
+    if this.askers.counted_barred.is_none_or(|at| at.elapsed() >= COUNT_BARRED_EVERY) {
+        this.askers.counted_barred = Some(Instant::now());
         this.orders.send(Order::CountBarred);
     }
-    if !is_at_rest(this) || this.askers.len() >= QUESTIONS_MAX {
+    if !is_at_rest(this) || this.askers.waiting.len() >= QUESTIONS_MAX {
         return answer_one(this, asker);
     }
-    this.askers.push(asker);
+    this.askers.waiting.push(asker);
     this.read();
     if !this.reading {
         answer(this); // The firewall's thread has ended.
@@ -70,7 +79,7 @@ pub(super) fn handle_timeout(this: &mut Loop) {
 
 /// The counters were read, or cannot be.
 pub(super) fn answer(this: &mut Loop) {
-    for asker in std::mem::take(&mut this.askers) {
+    for asker in std::mem::take(&mut this.askers.waiting) {
         answer_one(this, asker);
     }
 }

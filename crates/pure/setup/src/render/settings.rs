@@ -92,9 +92,7 @@ pub(crate) fn dnsmasq(choices: &Choices) -> String {
          except-interface=lo\nbind-dynamic\n\
          # Guests learn nothing of the household's own names.\n\
          no-hosts\ndomain-needed\nbogus-priv\n\
-         dhcp-range={},{},{},1h\ndhcp-authoritative\n\
-         # An address that nobody answers at would be offered three seconds later; phones look themselves (RFC 5227).\n\
-         no-ping\ndhcp-leasefile={}/leases\n\
+         dhcp-range={},{},{},1h\ndhcp-authoritative\ndhcp-leasefile={}/leases\n\
          # The number of guests has an end, and so has what they ask at a time.\n\
          dhcp-lease-max=1000\ndns-forward-max=150\npid-file\n{}",
         network.at(FIRST_LEASE),

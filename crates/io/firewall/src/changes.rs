@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crate::FirewallError;
+use crate::nftables::HEADER;
 
 /// What a visitor looks at: links, neighbours (another computer behind the same address), IPv4 addresses, IPv4 routes
 /// (`RTMGRP_LINK`, `RTMGRP_NEIGH`, `RTMGRP_IPV4_IFADDR` and `RTMGRP_IPV4_ROUTE` in linux/rtnetlink.h).
@@ -29,8 +30,7 @@ const NFTABLES: u32 = 1 << 6;
 const PASSING: [u16; 5] = [40, 41, 0xa0f, 0xa10, 0xa11];
 /// An element of a set of nftables has come or gone. Most are an access point's own doing, too.
 const ELEMENTS: [u16; 2] = [0xa0c, 0xa0e];
-/// Where the attributes of such a message begin (`struct nfgenmsg`); the first is the name of the table.
-const NETFILTER_HEADER: usize = 4;
+/// The first attribute of such a message is the name of the table (linux/netfilter/nf_tables.h).
 const NFTA_SET_ELEM_LIST_TABLE: u16 = 1;
 
 /// The largest datagram that the kernel sends fills pages, 32 KiB at most.
@@ -54,7 +54,7 @@ impl Changes {
     /// # Errors
     /// The kernel has no such socket for us, or no thread can be had.
     pub fn watch(on_change: impl Fn() + Send + 'static) -> Result<Self, FirewallError> {
-        Self::begin(vec![(None, SURROUNDINGS)], on_change)
+        Self::begin(vec![(None, SURROUNDINGS)], None, on_change)
     }
 
     /// The same for what [`KillSwitch::put_back`](crate::KillSwitch::put_back) puts back. This needs an
@@ -63,7 +63,7 @@ impl Changes {
     /// # Errors
     /// As [`Changes::watch`].
     pub fn watch_switch(on_change: impl Fn() + Send + 'static) -> Result<Self, FirewallError> {
-        Self::begin(vec![(None, SWITCH), (Some(netlink::NETFILTER), NFTABLES)], on_change)
+        Self::begin(vec![(None, SWITCH), (Some(netlink::NETFILTER), NFTABLES)], None, on_change)
     }
 
     /// The same for what [`Firewall::reconcile`](crate::Firewall::reconcile) puts back.
@@ -74,17 +74,10 @@ impl Changes {
         sets: OwnSets,
         on_change: impl Fn() + Send + 'static,
     ) -> Result<Self, FirewallError> {
-        Self::begin_with(vec![(None, LAYERS), (Some(netlink::NETFILTER), NFTABLES)], Some(sets), on_change)
+        Self::begin(vec![(None, LAYERS), (Some(netlink::NETFILTER), NFTABLES)], Some(sets), on_change)
     }
 
     fn begin(
-        groups: Vec<(Option<Protocol>, u32)>,
-        on_change: impl Fn() + Send + 'static,
-    ) -> Result<Self, FirewallError> {
-        Self::begin_with(groups, None, on_change)
-    }
-
-    fn begin_with(
         groups: Vec<(Option<Protocol>, u32)>,
         sets: Option<OwnSets>,
         on_change: impl Fn() + Send + 'static,
@@ -188,7 +181,7 @@ impl OwnSets {
         if [0, self.port].contains(&port) {
             return false;
         }
-        let attributes = message.get(NETFILTER_HEADER..).unwrap_or_default();
+        let attributes = message.get(HEADER..).unwrap_or_default();
         let table = NlasIterator::new(attributes).next().and_then(Result::ok);
         let Some(table) = table.filter(|first| first.kind() == NFTA_SET_ELEM_LIST_TABLE) else { return true };
         table.value().strip_suffix(&[0]).is_none_or(|name| name == self.table.as_bytes())

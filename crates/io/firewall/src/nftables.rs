@@ -28,7 +28,7 @@ const SUBSYSTEM: u16 = 10;
 const NFNL_MSG_BATCH_BEGIN: u16 = 16;
 const NFNL_MSG_BATCH_END: u16 = 17;
 /// What stands before the attributes in every message of netfilter's (`struct nfgenmsg`).
-const HEADER: usize = 4;
+pub(crate) const HEADER: usize = 4;
 /// Attributes, and a kind of object (linux/netfilter/nf_tables.h).
 const NFTA_SET_ELEM_LIST_ELEMENTS: u16 = 3;
 const NFTA_SET_ELEM_KEY: u16 = 1;

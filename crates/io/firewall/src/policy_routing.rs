@@ -94,20 +94,19 @@ impl Prohibition {
     /// # Errors
     /// The kernel refuses.
     pub(crate) fn up(&self) -> Result<(), FirewallError> {
-        let prohibited = self.never.iter().map(|(address, prefix)| {
+        let prohibited = |&(address, prefix): &(Ipv4Addr, u8)| {
             format!("route replace prohibit {address}/{prefix} table {TABLE} protocol kernel")
-        });
-        let mut routes: Vec<String> = prohibited.collect();
+        };
+        let add =
+            |rule: Rule| format!("rule add preference {} {} protocol kernel", rule.preference, rule.words);
         // What prohibits comes first, and what makes exceptions from it last.
         for family in families().collect::<Vec<_>>().into_iter().rev() {
             let shown = show(family)?;
             let rules = self.rules().into_iter().rev().filter(|rule| rule.family == family);
             let missing = rules.filter(|rule| rule.count(&shown) == 0);
-            let add = |rule: Rule| {
-                format!("rule add preference {} {} protocol kernel", rule.preference, rule.words)
-            };
-            let before = if family == "-4" { std::mem::take(&mut routes) } else { Vec::new() };
-            let commands: Vec<String> = before.into_iter().chain(missing.map(add)).collect();
+            // Networks that guests never reach are of IPv4 alone.
+            let routes = self.never.iter().filter(|_| family == "-4").map(prohibited);
+            let commands: Vec<String> = routes.chain(missing.map(add)).collect();
             tool::ip(family, &commands)?;
         }
         for interface in [&self.guests, &self.uplink] {

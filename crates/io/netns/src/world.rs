@@ -242,14 +242,11 @@ impl World {
     /// # Errors
     /// No such host, or the program failed.
     pub fn run(&self, host: &str, program: &str, arguments: &[&str]) -> Result<String, NetnsError> {
-        let mut command = match program {
-            // It goes there by itself.
-            "ip" => tool::command("ip"),
-            _ => self.command(host, program)?,
-        };
+        // It goes there by itself.
         if program == "ip" {
-            command.args(["-n", &self.namespace(host)?]);
+            return tool::run("ip", &[&["-n", &self.namespace(host)?], arguments].concat());
         }
+        let mut command = self.command(host, program)?;
         command.args(arguments).stdin(Stdio::null());
         let output = tool::output(&mut command)?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -316,10 +313,7 @@ impl World {
     }
 
     fn ip(&self, host: &str, arguments: &[&str]) -> Result<(), NetnsError> {
-        let name = self.namespace(host)?;
-        let mut all = vec!["-n", &name];
-        all.extend_from_slice(arguments);
-        tool::run("ip", &all).map(|_| ())
+        self.run(host, "ip", arguments).map(|_| ())
     }
 
     fn full_name(&self, host: &str) -> String {

@@ -3,8 +3,8 @@
 //! A view of the temporary schema goes before the table of the same name (<https://www.sqlite.org/lang_naming.html>). Nothing can be
 //! written through it: it is removed before anything is.
 
-use crate::recent::Recent;
-use rusqlite::{Connection, params};
+use crate::recent::{Recent, insert_into};
+use rusqlite::Connection;
 
 /// In memory, where a full disk does not matter.
 const SHOW: &str = "
@@ -46,22 +46,9 @@ pub(crate) fn show(connection: &Connection, recent: &Recent, flushed: bool) -> r
     for number in recent.gone_numbers() {
         gone.execute([number])?;
     }
-    let mut waiting =
-        connection.prepare("INSERT INTO temp.waiting VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
+    let mut waiting = connection.prepare(&insert_into("temp.waiting"))?;
     for (number, entry) in recent.after(i64::MIN) {
-        waiting.execute(params![
-            number,
-            entry.session.provider.0,
-            entry.session.started.0.cast_signed(),
-            entry.session.member.0,
-            entry.certificate,
-            entry.weight.0.cast_signed(),
-            entry.first_seen.0.cast_signed(),
-            entry.age(),
-            flushed,
-            entry.second_hand,
-            &*entry.raw,
-        ])?;
+        entry.insert(&mut waiting, number, flushed)?;
     }
     Ok(())
 }

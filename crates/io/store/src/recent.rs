@@ -10,7 +10,7 @@ use guestright_identity::MemberId;
 use guestright_receipt::{Receipt, SessionKey, UncheckedReceipt};
 use guestright_units::{Bytes, UnixSeconds};
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Statement, params};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -86,9 +86,40 @@ pub(crate) fn oldness(age: i64, started: i64, number: i64) -> Oldness {
     (age, started >= 0, Reverse(started), number)
 }
 
+/// The statement of [`Entry::insert`], for a table with the columns of that of receipts.
+pub(crate) fn insert_into(table: &str) -> String {
+    format!(
+        "INSERT INTO {table}
+         (id, provider, started, member, certificate, weight, first_seen, age, second_hand, flushed, raw)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    )
+}
+
 impl Entry {
-    pub(crate) fn age(&self) -> i64 {
+    fn age(&self) -> i64 {
         self.session.started.min(self.first_seen).0.cast_signed()
+    }
+
+    /// Puts it into a table as a row of receipts, by [`insert_into`].
+    pub(crate) fn insert(
+        &self,
+        statement: &mut Statement<'_>,
+        number: i64,
+        flushed: bool,
+    ) -> rusqlite::Result<usize> {
+        statement.execute(params![
+            number,
+            self.session.provider.0,
+            self.session.started.0.cast_signed(),
+            self.session.member.0,
+            self.certificate,
+            self.weight.0.cast_signed(),
+            self.first_seen.0.cast_signed(),
+            self.age(),
+            self.second_hand,
+            flushed,
+            &*self.raw,
+        ])
     }
 }
 
@@ -343,25 +374,9 @@ impl Recent {
                 remove.query_map([number], |row| row.get::<_, i64>(0))?.collect::<Result<Vec<_>, _>>()?,
             );
         }
-        let mut keep = connection.prepare_cached(
-            "INSERT INTO receipt
-             (id, provider, started, member, certificate, weight, first_seen, age, second_hand, flushed, raw)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        )?;
+        let mut keep = connection.prepare_cached(&insert_into("main.receipt"))?;
         for (number, entry) in &self.entries {
-            keep.execute(params![
-                number,
-                entry.session.provider.0,
-                entry.session.started.0.cast_signed(),
-                entry.session.member.0,
-                entry.certificate,
-                entry.weight.0.cast_signed(),
-                entry.first_seen.0.cast_signed(),
-                entry.age(),
-                entry.second_hand,
-                flushed,
-                &*entry.raw,
-            ])?;
+            entry.insert(&mut keep, *number, flushed)?;
         }
         connection.execute("DELETE FROM recent", [])?;
         *self = Self { last: self.last, ..Self::default() };

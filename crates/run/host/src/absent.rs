@@ -106,7 +106,7 @@ impl Part for Metrics {
     const REFUSAL: &'static str = "this program was built without metrics; leave [metrics] out, or take a build with the feature metrics";
 }
 
-/// `[phones] of an access point`.
+/// `[phones]` of an access point.
 pub type ApPhonesSettings = Table<Phones>;
 
 #[derive(Clone, Copy, Debug)]

@@ -494,8 +494,9 @@ impl Batch<'_> {
             Platform::Sim => format!("{} at a time", self.threads),
             Platform::Real => "one after the other, on this computer".to_owned(),
             Platform::Netns => {
-                let seconds = netns::seconds_missing(plan, &looked.results).ceil();
-                format!("on real sockets, one after the other: about {seconds:.0} s")
+                let about = netns::seconds_missing(plan, &looked.results)
+                    .map(|seconds| format!(": about {:.0} s", seconds.ceil()));
+                format!("on real sockets, one after the other{}", about.unwrap_or_default())
             }
         };
         self.say(format!("{name}: {which}{} to make, {how}", counted(missing, "run")))

@@ -37,8 +37,8 @@ pub enum BenchError {
     NoSandbox(NetnsError),
     #[error("this is a part of `guestright-lab run --on netns`, which calls it")]
     OutsideSandbox,
-    #[error("{plan}: the testbed {got} is not on real sockets; only {want} is")]
-    NotOnSockets { plan: String, got: &'static str, want: &'static str },
+    #[error("{plan}: the testbed {got} is not on real sockets; {} are", want.join(" and "))]
+    NotOnSockets { plan: String, got: &'static str, want: [&'static str; 2] },
     #[error("{plan} cannot be run on real sockets here\n{}", refusals.join("\n"))]
     Refused { plan: String, refusals: Vec<String> },
     #[error("{plan}: the testbed {testbed} is not for --on {platform}")]

@@ -14,6 +14,7 @@ mod packet;
 mod path;
 mod quic;
 mod request;
+mod router;
 mod sockets;
 mod worker;
 

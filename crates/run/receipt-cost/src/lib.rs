@@ -11,6 +11,6 @@ mod measure;
 mod stopwatch;
 mod table;
 
-pub use measure::{ReceiptCost, measure, suites};
+pub use measure::{ReceiptCost, Sample, measure, suites};
 pub use stopwatch::time_us;
 pub use table::{in_json, text};

@@ -4,6 +4,7 @@ use crate::stopwatch::time_us;
 use guestright_identity::{Certificate, Role, SecretKey, Suite};
 use guestright_receipt::{Receipt, ReceiptError, Rules, UncheckedReceipt};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
+use std::fmt;
 
 /// When the receipts are signed. What is signed has no influence on what it costs.
 const NOW: UnixSeconds = UnixSeconds(1_800_000_000);
@@ -25,6 +26,48 @@ pub struct ReceiptCost {
     pub certificate_bytes: usize,
 }
 
+/// A receipt with fresh keys, which can be verified again and again.
+pub struct Sample {
+    member: SecretKey,
+    certificate: Certificate,
+    receipt: Receipt,
+    parsed: UncheckedReceipt,
+    rules: Rules,
+}
+
+impl Sample {
+    /// Signs it, and verifies it once.
+    ///
+    /// # Errors
+    /// The suite does not verify what it signed.
+    pub fn sign(suite: Suite) -> Result<Self, ReceiptError> {
+        let mut rng = guestright_clock::rng();
+        let (team, member) = (SecretKey::generate(suite, &mut rng), SecretKey::generate(suite, &mut rng));
+        let certificate =
+            Certificate::issue(&team, member.public(), Role::Member, NOW.minus(10), NOW.plus(1_000));
+        let receipt = Receipt::sign(&member, &certificate, TeamId([9; 24]), NOW, WEIGHT);
+        let parsed = UncheckedReceipt::parse(receipt.as_bytes())?;
+        let rules = Rules { legacy_suites: true, ..Rules::default() };
+        let sample = Self { member, certificate, receipt, parsed, rules };
+        sample.verify()?;
+        Ok(sample)
+    }
+
+    /// Verifies it.
+    ///
+    /// # Errors
+    /// It does not pass.
+    pub fn verify(&self) -> Result<(), ReceiptError> {
+        self.rules.verify(self.parsed.clone(), &self.certificate, NOW).map(drop)
+    }
+}
+
+impl fmt::Debug for Sample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sample({})", self.member.public().suite())
+    }
+}
+
 /// Every suite that was built in, those of the paper among them only with the feature `legacy-suites`.
 pub fn suites() -> &'static [Suite] {
     Suite::ALL
@@ -35,17 +78,10 @@ pub fn suites() -> &'static [Suite] {
 /// # Errors
 /// The suite does not verify what it signed.
 pub fn measure(suite: Suite, samples: u32) -> Result<ReceiptCost, ReceiptError> {
-    let mut rng = guestright_clock::rng();
-    let (team, member) = (SecretKey::generate(suite, &mut rng), SecretKey::generate(suite, &mut rng));
-    let certificate =
-        Certificate::issue(&team, member.public(), Role::Member, NOW.minus(10), NOW.plus(1_000));
-    let sign = || Receipt::sign(&member, &certificate, TeamId([9; 24]), NOW, WEIGHT);
-    let receipt = sign();
-    let parsed = UncheckedReceipt::parse(receipt.as_bytes())?;
-    let rules = Rules { legacy_suites: true, ..Rules::default() };
-    // Once before the clock runs: what is measured below is known to be well.
-    rules.verify(parsed.clone(), &certificate, NOW)?;
-    let verify = || drop(std::hint::black_box(rules.verify(parsed.clone(), &certificate, NOW)));
+    let sample = Sample::sign(suite)?;
+    let verify = || drop(std::hint::black_box(sample.verify()));
+    let Sample { member, certificate, receipt, .. } = &sample;
+    let sign = || Receipt::sign(member, certificate, TeamId([9; 24]), NOW, WEIGHT);
     Ok(ReceiptCost {
         suite,
         sign_us: median(samples, || time_us(|| drop(std::hint::black_box(sign())))),

@@ -14,7 +14,7 @@ mod receipts;
 mod saturation;
 mod streams;
 mod sums;
-mod tcp;
+pub mod tcp;
 mod town;
 pub mod transports;
 mod voice;

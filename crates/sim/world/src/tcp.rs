@@ -2,6 +2,10 @@
 
 mod measured;
 mod network;
+mod wires;
+
+pub use network::{FlowReport, Receipts, Report};
+pub use wires::{Carried, WireEvent, Wires, WiresReport};
 
 use crate::cpu::{CpuSettings, config_from_settings};
 use crate::overhead::{Wrapping, WrappingSettings};
@@ -11,9 +15,16 @@ use guestright_congestion::{RecoveryKind, RecoverySettings, RenoSettings};
 use guestright_engine::{Instant, Streams};
 use guestright_experiment::{MetricInfo, Outcome, SettingError, SettingInfo, Settings, Testbed, settings};
 use guestright_transport::{LinkSettings, QueueLimit, ReceiverSettings, SenderSettings};
+use guestright_tunnel::encapsulation::Encapsulation;
+use guestright_tunnel::esp::Suite;
+use guestright_tunnel::overhead::Mode;
 use guestright_units::Seed;
-use network::{Between, Config, Network, Receipts};
+use network::{Config, Network};
 use rand::RngExt;
+use wires::Between;
+
+/// The testbed's name.
+pub const NAME: &str = "tcp";
 
 /// Hosts on the inside of a router send as much as they can to hosts on its outside; the first is the reference host.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +44,8 @@ const BETWEEN: [(&str, BetweenKind); 3] = [
     ("two-switches", BetweenKind::TwoSwitches),
 ];
 
-const RECOVERIES: [(&str, RecoveryKind); 2] =
-    [("reno", RecoveryKind::Reno), ("newreno", RecoveryKind::NewReno)];
+const RECOVERIES: [(&str, RecoveryKind); 3] =
+    [("reno", RecoveryKind::Reno), ("newreno", RecoveryKind::NewReno), ("sack", RecoveryKind::Sack)];
 
 settings! {
     /// The settings of the testbed.
@@ -56,7 +67,7 @@ settings! {
         link_delay_us: f64 = float("link.delay_us", "µs", 0.5, (0.0, 1e6)),
         /// What waits for a cable, in hosts and in ports of switches; more is dropped.
         link_queue_max: u32 = integer("link.queue_max", "packets", 1_000, (1, 100_000)),
-        /// How losses are repaired. Linux 2.6.8 also had selective acknowledgements, which are not modelled.
+        /// How losses are repaired. Linux 2.6.8 had selective acknowledgements where the other end had them too.
         tcp_recovery: RecoveryKind = choice("tcp.recovery", "newreno", RECOVERIES),
         /// The receiver's window; 64 KiB is the most without window scaling.
         tcp_window_bytes: u32 = integer("tcp.window_bytes", "bytes", 65_535, (1_460, 1 << 30)),
@@ -80,7 +91,7 @@ const ETHERNET_MTU: u32 = 1_500;
 
 impl Testbed for Tcp {
     fn name(&self) -> &'static str {
-        "tcp"
+        NAME
     }
 
     fn describe(&self) -> &'static str {
@@ -105,6 +116,102 @@ impl Testbed for Tcp {
         let settings = TcpSettings::read(settings)?;
         let config = config(&settings, &starts(&settings, seed))?;
         Ok(measured::outcome(&Network::new(&config)?.run()))
+    }
+}
+
+/// A run of the testbed for whoever has other ends than the simulator's TCP: what is between them, when what begins, and
+/// how a row is made of what came out.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    settings: TcpSettings,
+    config: Config,
+    suite: String,
+}
+
+/// A tunnel between a host and the router, and how it is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EspTunnel {
+    pub suite: Suite,
+    pub mode: Mode,
+    pub encapsulation: Encapsulation,
+}
+
+impl Setup {
+    /// Of completed settings. The seed draws when transfers begin and receipts are due, as for the simulator.
+    ///
+    /// # Errors
+    /// Settings that do not go together.
+    pub fn new(settings: &Settings, seed: Seed) -> Result<Self, SettingError> {
+        let suite = settings.text("receipts.suite")?.to_owned();
+        let settings = TcpSettings::read(settings)?;
+        let config = config(&settings, &starts(&settings, seed))?;
+        Ok(Self { settings, config, suite })
+    }
+
+    /// Cables, switches and router, with nothing on them.
+    ///
+    /// # Errors
+    /// Links that cannot be.
+    pub fn wires<T>(&self) -> Result<Wires<T>, SettingError> {
+        let Config { between, wrapping, link, .. } = self.config;
+        Wires::new(self.settings.flows.into(), between, wrapping, link)
+    }
+
+    /// For each transfer, when it starts, and when its first receipt is due.
+    #[must_use]
+    pub fn starts(&self) -> &[(Instant, Instant)] {
+        &self.config.starts
+    }
+
+    /// How much each transfer carries, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.config.bytes
+    }
+
+    /// When a run is broken off.
+    #[must_use]
+    pub fn until(&self) -> Instant {
+        self.config.until
+    }
+
+    /// Payload of a full segment beside time stamps, in bytes.
+    #[must_use]
+    pub fn segment_bytes(&self) -> u32 {
+        self.config.sender.recovery.segment
+    }
+
+    /// What a router verifies, and by which suite's name, if it does.
+    #[must_use]
+    pub fn receipts(&self) -> Option<(Receipts, &str)> {
+        Some((self.config.receipts?, &self.suite))
+    }
+
+    /// The tunnel, if it is one of ESP with real lengths.
+    #[must_use]
+    pub fn tunnel(&self) -> Option<EspTunnel> {
+        let Wrapping::Esp { suite, mode, encapsulation, l2tp_length: true } = self.config.wrapping else {
+            return None;
+        };
+        Some(EspTunnel { suite, mode, encapsulation })
+    }
+
+    /// How long an IP packet of so many bytes is in the tunnel.
+    #[must_use]
+    pub fn wire_len(&self, packet_len: usize) -> usize {
+        self.config.wrapping.wire_len(packet_len)
+    }
+
+    /// Whether packets go through any tunnel.
+    #[must_use]
+    pub fn has_tunnel(&self) -> bool {
+        self.config.wrapping != Wrapping::None
+    }
+
+    /// The row.
+    #[must_use]
+    pub fn outcome(&self, report: &Report) -> Outcome {
+        measured::outcome(report)
     }
 }
 
@@ -181,7 +288,8 @@ fn tcp(settings: &TcpSettings, segment: u32) -> (SenderSettings, RenoSettings, R
     };
     let recovery = RecoverySettings::new(settings.tcp_recovery, segment);
     let delay = nanos(settings.tcp_ack_delay_ms * 1e6);
-    let receiver = ReceiverSettings { window: settings.tcp_window_bytes, delay, ..receiver };
+    let sack = settings.tcp_recovery == RecoveryKind::Sack;
+    let receiver = ReceiverSettings { window: settings.tcp_window_bytes, delay, sack, ..receiver };
     (SenderSettings { recovery, ..sender }, reno, receiver)
 }
 

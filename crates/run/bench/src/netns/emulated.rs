@@ -11,7 +11,7 @@ use super::sockets::{self, TcpOptions};
 use crate::error::{BenchError, Doing};
 use crate::virtual_time::{instant, span};
 use crate::voice::{Delivery, Ends, Span, Spoken, Voice};
-use guestright_emulator::{Account, Emulator};
+use guestright_emulator::{Account, Emulator, Network};
 use guestright_engine::{Instant as Moment, Nanos, Streams};
 use guestright_netns::World;
 use guestright_transport::SenderStats;
@@ -68,7 +68,7 @@ pub(super) fn run(request: &Request, seed: &Seed) -> Result<Measured, BenchError
         pairs: sockets::tcp(&world, (BULK_SOURCE, BULK_SINK), request.setup.bulk(), &bulk)?,
         starts,
     };
-    wait_until_quiet(&emulator)?;
+    wait_until_quiet(&emulator, Path::is_quiet)?;
     let begin = started.elapsed() + NOTICE;
     let end = begin + request.duration;
     emulator.with(|path, _| path.begin(begin, end))?;
@@ -142,9 +142,12 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> Result<T, BenchError> {
 }
 
 /// Until the last acknowledgement of what made connections has crossed.
-fn wait_until_quiet(emulator: &Emulator<Path>) -> Result<(), BenchError> {
+pub(super) fn wait_until_quiet<N: Network>(
+    emulator: &Emulator<N>,
+    is_quiet: fn(&N) -> bool,
+) -> Result<(), BenchError> {
     let until = Instant::now() + QUIET_MAX;
-    while !emulator.with(|path, _| path.is_quiet()) {
+    while !emulator.with(|network, _| is_quiet(network)) {
         if Instant::now() > until {
             return Err(BenchError::NotQuiet { within: QUIET_MAX });
         }

@@ -1,14 +1,15 @@
 //! The hand that leads the worker: outside of the sandbox, where files are written.
 
 use super::request::Request;
-use super::worker::{Answer, Late, Note, Order};
+use super::router;
+use super::worker::{Answer, Bed, Late, Note, Order};
 use crate::error::{BenchError, Doing};
 use crate::table::hexadecimal;
 use guestright_emulator::tcp;
 use guestright_experiment::{Outcome, Plan, Results, Run, Testbed};
 use guestright_netns::Sandbox;
 use guestright_results::Journal;
-use guestright_world::transports;
+use guestright_world::{tcp as router_bed, transports};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -46,14 +47,19 @@ struct Led {
 /// # Errors
 /// [`BenchError::NotOnSockets`] for another testbed, and [`BenchError::Refused`] with everything that is not to be had.
 pub fn check_plan(plan: &Plan) -> Result<(), BenchError> {
-    let (got, want) = (plan.testbed().name(), transports::NAME);
-    if got != want {
+    let got = plan.testbed().name();
+    let Some(bed) = Bed::of(got) else {
+        let want = [transports::NAME, router_bed::NAME];
         return Err(BenchError::NotOnSockets { plan: plan.name().to_owned(), got, want });
-    }
+    };
     let offered = tcp::offered()?;
     let mut refusals = BTreeSet::new();
     for run in plan.runs() {
-        if let Err(error) = Request::read(&run.settings, &offered) {
+        let read = match bed {
+            Bed::Transports => Request::read(&run.settings, &offered).map(drop),
+            Bed::Tcp => router::Request::read(&run.settings, run.seed.clone()).map(drop),
+        };
+        if let Err(error) = read {
             refusals.insert(format!("case {}: {error}", run.case));
         }
     }
@@ -63,16 +69,20 @@ pub fn check_plan(plan: &Plan) -> Result<(), BenchError> {
     Err(BenchError::Refused { plan: plan.name().to_owned(), refusals: refusals.into_iter().collect() })
 }
 
-/// About how many seconds the runs that are missing will take.
+/// About how many seconds the runs that are missing will take, if that can be known: a transfer of so many bytes ends
+/// when it does.
 #[must_use]
-pub fn seconds_missing(plan: &Plan, results: &Results) -> f64 {
+pub fn seconds_missing(plan: &Plan, results: &Results) -> Option<f64> {
+    if Bed::of(plan.testbed().name()) != Some(Bed::Transports) {
+        return None;
+    }
     let missing = plan.runs().into_iter().filter(|run| results.get(run.index).is_none());
     let seconds = missing.map(|run| {
         let is_quic = run.settings.text("transport").is_ok_and(|transport| transport.starts_with("quic"));
         let around = if is_quic { AROUND_QUIC_S } else { AROUND_S };
         run.settings.float("duration_s").unwrap_or(0.0) + around
     });
-    seconds.sum()
+    Some(seconds.sum())
 }
 
 impl Sockets {
@@ -104,7 +114,9 @@ impl Sockets {
     /// If the run fails, the worker has ended, or the notes cannot be written.
     pub fn run(&self, run: &Run, testbed: &dyn Testbed) -> Result<Outcome, BenchError> {
         let mut led = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
-        let order = Order { settings: (*run.settings).clone(), seed: run.seed.0 };
+        let bed = Bed::of(testbed.name())
+            .ok_or_else(|| BenchError::Run(format!("{} is not made on sockets", testbed.name())))?;
+        let order = Order { testbed: bed, settings: (*run.settings).clone(), seed: run.seed.0 };
         let row = match led.ask(&order)? {
             Answer::Measured(row) => row,
             Answer::Failed(what) => return Err(BenchError::Run(what)),
@@ -134,22 +146,25 @@ impl Sockets {
 }
 
 fn describe(notes: &[Note]) -> String {
-    let over = |of: fn(&Note) -> Late| {
-        let all = || notes.iter().map(of);
-        let mut halves: Vec<u64> = all().map(|late| late.p50_us).collect();
+    let over = |all: Vec<Late>| {
+        let mut halves: Vec<u64> = all.iter().map(|late| late.p50_us).collect();
         halves.sort_unstable();
         Late {
             p50_us: halves.get(halves.len() / 2).copied().unwrap_or(0),
-            p99_us: all().map(|late| late.p99_us).max().unwrap_or(0),
-            max_us: all().map(|late| late.max_us).max().unwrap_or(0),
+            p99_us: all.iter().map(|late| late.p99_us).max().unwrap_or(0),
+            max_us: all.iter().map(|late| late.max_us).max().unwrap_or(0),
         }
     };
-    let (emulator, voice) = (over(|note| note.emulator), over(|note| note.voice));
+    let emulator = over(notes.iter().map(|note| note.emulator).collect());
+    let voice = over(notes.iter().filter_map(|note| note.voice).collect());
     let mut text = format!(
-        "packets left the path {} µs late (half of them), {} µs (99 of 100 in the worst run), {} µs (at most); \
-         speech was made {}, {}, {} µs late",
-        emulator.p50_us, emulator.p99_us, emulator.max_us, voice.p50_us, voice.p99_us, voice.max_us
+        "packets left the path {} µs late (half of them), {} µs (99 of 100 in the worst run), {} µs (at most)",
+        emulator.p50_us, emulator.p99_us, emulator.max_us
     );
+    if notes.iter().any(|note| note.voice.is_some()) {
+        let Late { p50_us, p99_us, max_us } = voice;
+        text += &format!("; speech was made {p50_us}, {p99_us}, {max_us} µs late");
+    }
     if notes.iter().any(|note| !note.urgent) {
         text += "; the kernel gave no fixed priority, so a busy computer makes it worse";
     }
@@ -197,8 +212,12 @@ mod tests {
     #[test]
     fn what_is_said_is_the_worst_of_all_runs() {
         let late = |p50_us, p99_us, max_us| Late { p50_us, p99_us, max_us };
-        let good =
-            Note { emulator: late(10, 50, 90), voice: late(20, 40, 60), urgent: true, ..Note::default() };
+        let good = Note {
+            emulator: late(10, 50, 90),
+            voice: Some(late(20, 40, 60)),
+            urgent: true,
+            ..Note::default()
+        };
         let bad = Note { emulator: late(30, 3_000, 9_000), urgent: false, ..good.clone() };
         let text = describe(std::slice::from_ref(&good));
         assert!(

@@ -12,10 +12,8 @@ const INTERFACE: &str = "path0";
 /// Packets that the kernel holds for the emulator. It takes them at once; there is no queue but those of the path.
 const QUEUE_LENGTH: &str = "10000";
 
-/// What is the same for all TCP of a host. The names are those of the kernel's ip-sysctl.rst.
-const PARAMETERS: [(&str, &str); 4] = [
-    // Headers of 40 bytes, as the simulator's.
-    ("net.ipv4.tcp_timestamps", "0"),
+/// What is the same for all TCP of a host, whatever runs. The names are those of the kernel's ip-sysctl.rst.
+const PARAMETERS: [(&str, &str); 3] = [
     // No run learns from the one before.
     ("net.ipv4.tcp_no_metrics_save", "1"),
     // Small records do not wait for each other.
@@ -32,37 +30,50 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// Makes both.
+    /// Makes both, for calls and file transfers.
     pub(super) fn build(request: &Request) -> Result<Self, BenchError> {
-        let mut world = World::new("lab-")?;
-        let mut open = |host: &str| {
-            world.add_host(host)?;
-            for (parameter, value) in PARAMETERS {
-                world.sysctl(host, parameter, value)?;
-            }
-            // Where there is no IPv6, nothing has to be silenced.
-            let _ = world.sysctl(host, "net.ipv6.conf.all.disable_ipv6", "1");
-            world.sysctl(host, "net.ipv4.tcp_sack", if request.tcp.sack { "1" } else { "0" })?;
-            world.sysctl(host, "net.ipv4.tcp_ecn", if request.tcp.ecn { "1" } else { "0" })?;
-            let device = world.within(host, || Device::open(INTERFACE))??;
-            Ok::<Device, BenchError>(device)
-        };
-        let (near, far) = (open(NEAR)?, open(FAR)?);
-        let hosts = Self { world, near, far };
+        let switch = |is_on: bool| if is_on { "1" } else { "0" };
+        let hosts = Self::with(&[
+            // Headers of 40 bytes, as the simulator's.
+            ("net.ipv4.tcp_timestamps", "0"),
+            ("net.ipv4.tcp_sack", switch(request.tcp.sack)),
+            ("net.ipv4.tcp_ecn", switch(request.tcp.ecn)),
+        ])?;
         hosts.join(request)?;
         Ok(hosts)
     }
 
+    /// Makes both with such parameters of their TCP, without addresses.
+    pub(super) fn with(parameters: &[(&str, &str)]) -> Result<Self, BenchError> {
+        let mut world = World::new("lab-")?;
+        let mut open = |host: &str| {
+            world.add_host(host)?;
+            for (parameter, value) in PARAMETERS.iter().chain(parameters) {
+                world.sysctl(host, parameter, value)?;
+            }
+            // Where there is no IPv6, nothing has to be silenced.
+            let _ = world.sysctl(host, "net.ipv6.conf.all.disable_ipv6", "1");
+            let device = world.within(host, || Device::open(INTERFACE))??;
+            Ok::<Device, BenchError>(device)
+        };
+        let (near, far) = (open(NEAR)?, open(FAR)?);
+        Ok(Self { world, near, far })
+    }
+
+    /// Gives a host addresses, and its interface to the network.
+    pub(super) fn address(&self, host: &str, addresses: &[Ipv4Addr]) -> Result<(), NetnsError> {
+        for address in addresses {
+            self.world.address(host, INTERFACE, &format!("{address}/32"))?;
+        }
+        // One segment at a time: TCP does not wait until it has several to hand over.
+        self.ip(host, &["link", "set", INTERFACE, "txqueuelen", QUEUE_LENGTH, "gso_max_segs", "1"])?;
+        self.world.up(host, INTERFACE)
+    }
+
     /// Addresses and routes. What TCP is to do for a kind of flow stands at its route (ip-route(8)).
     fn join(&self, request: &Request) -> Result<(), NetnsError> {
-        for (host, addresses) in [(NEAR, [SOURCE, BULK_SOURCE]), (FAR, [SINK, BULK_SINK])] {
-            for address in addresses {
-                self.world.address(host, INTERFACE, &format!("{address}/32"))?;
-            }
-            // One segment at a time: TCP does not wait until it has several to hand over.
-            self.ip(host, &["link", "set", INTERFACE, "txqueuelen", QUEUE_LENGTH, "gso_max_segs", "1"])?;
-            self.world.up(host, INTERFACE)?;
-        }
+        self.address(NEAR, &[SOURCE, BULK_SOURCE])?;
+        self.address(FAR, &[SINK, BULK_SINK])?;
         let tcp = &request.tcp;
         let (initial, timeout) = (tcp.initial_window.to_string(), format!("{}ms", tcp.min_rto_ms));
         for (from, to, window) in [(SOURCE, SINK, tcp.window), (BULK_SOURCE, BULK_SINK, request.bulk.window)]
@@ -76,7 +87,14 @@ impl Hosts {
         Ok(())
     }
 
-    fn route(&self, host: &str, to: Ipv4Addr, from: Ipv4Addr, more: &[&str]) -> Result<(), NetnsError> {
+    /// The way to an address, with what TCP is to do for connections on it.
+    pub(super) fn route(
+        &self,
+        host: &str,
+        to: Ipv4Addr,
+        from: Ipv4Addr,
+        more: &[&str],
+    ) -> Result<(), NetnsError> {
         let (to, from) = (format!("{to}/32"), from.to_string());
         let mut words = vec!["route", "add", &to, "dev", INTERFACE, "src", &from];
         words.extend_from_slice(more);

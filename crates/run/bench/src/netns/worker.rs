@@ -1,22 +1,43 @@
 //! The process that makes runs, in a sandbox, and how it is spoken to: a line of JSON for each run, and one for each answer.
 
 use super::emulated::{self, Measured};
-use super::figures;
 use super::request::Request;
+use super::{figures, router};
 use crate::error::BenchError;
 use guestright_emulator::{Lateness, Urgency, tcp};
 use guestright_experiment::Settings;
 use guestright_netns::Sandbox;
 use guestright_transport::path::FlowReport;
 use guestright_units::Seed;
+use guestright_world::transports;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::time::Duration;
 
+/// The testbeds of which runs can be made on real sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Bed {
+    Transports,
+    Tcp,
+}
+
+impl Bed {
+    /// By its name, if it is one of them.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        match name {
+            transports::NAME => Some(Self::Transports),
+            guestright_world::tcp::NAME => Some(Self::Tcp),
+            _ => None,
+        }
+    }
+}
+
 /// A run that is wanted.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
+    pub(super) testbed: Bed,
     pub(super) settings: Settings,
     pub(super) seed: [u8; 32],
 }
@@ -45,8 +66,8 @@ pub(super) struct Row {
 pub(super) struct Note {
     /// How late the emulator handed packets over, in µs.
     pub(super) emulator: Late,
-    /// How late packets were made, in µs.
-    pub(super) voice: Late,
+    /// How late packets of calls were made, in µs.
+    pub(super) voice: Option<Late>,
     /// Whether the kernel gave both threads a fixed priority.
     pub(super) urgent: bool,
     /// The calls' congestion control, as the kernel names it.
@@ -107,14 +128,30 @@ pub fn serve(orders: impl BufRead, answers: &mut impl Write) -> Result<(), Bench
 }
 
 fn make(order: &Order) -> Result<Row, BenchError> {
-    let request = Request::read(&order.settings, &tcp::offered()?)?;
-    let measured = emulated::run(&request, &Seed(order.seed))?;
-    let outcome = figures::outcome(&request, &measured)?;
+    let (outcome, note) = match order.testbed {
+        Bed::Transports => {
+            let request = Request::read(&order.settings, &tcp::offered()?)?;
+            let measured = emulated::run(&request, &Seed(order.seed))?;
+            (figures::outcome(&request, &measured)?, note(&measured))
+        }
+        Bed::Tcp => {
+            let request = router::Request::read(&order.settings, Seed(order.seed))?;
+            let measured = router::run(&request)?;
+            let note = Note {
+                emulator: late(&measured.account.lateness),
+                urgent: measured.account.urgency == Some(Urgency::Fixed),
+                strangers: measured.strangers,
+                refused: measured.account.refused,
+                ..Note::default()
+            };
+            (request.setup.outcome(&measured.report), note)
+        }
+    };
     Ok(Row {
         metrics: outcome.metrics.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect(),
         packets: outcome.packets,
         events: outcome.events,
-        note: note(&measured),
+        note,
     })
 }
 
@@ -122,7 +159,7 @@ fn note(measured: &Measured) -> Note {
     let sum = |of: fn(&FlowReport) -> u64| figures::sum(&measured.report.calls, of);
     Note {
         emulator: late(&measured.account.lateness),
-        voice: late(&measured.voice.lateness),
+        voice: Some(late(&measured.voice.lateness)),
         urgent: measured.account.urgency == Some(Urgency::Fixed) && measured.voice.urgency == Urgency::Fixed,
         congestion: measured.voice.congestion.clone(),
         strangers: measured.strangers,

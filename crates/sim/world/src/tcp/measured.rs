@@ -43,8 +43,8 @@ pub(super) fn outcome(report: &Report) -> Outcome {
     let first = report.flows.iter().map(|flow| flow.started).min().unwrap_or(Instant::START);
     let took = report.ended.since(first);
     let carried: u64 = report.flows.iter().map(|flow| flow.bytes).sum();
-    let cpu = report.cpu.unwrap_or_default();
-    let has_cpu = |number: f64| report.cpu.map(|_| number);
+    let cpu = report.wires.cpu.unwrap_or_default();
+    let has_cpu = |number: f64| report.wires.cpu.map(|_| number);
     let total = |count: fn(&FlowReport) -> u64| report.flows.iter().map(count).sum::<u64>() as f64;
     Outcome { packets: report.packets, events: report.events, ..Outcome::default() }
         .with("reference_kBps", rates.first().copied())
@@ -57,7 +57,7 @@ pub(super) fn outcome(report: &Report) -> Outcome {
         .with("verifying_share", has_cpu(cpu.verifying.as_seconds() / took.as_seconds()))
         .with("unverified", (report.receipts > 0).then(|| 1.0 - cpu.verified as f64 / report.receipts as f64))
         .with("backlog_drops", has_cpu(cpu.backlog_drops as f64))
-        .with("link_drops", report.link_drops as f64)
+        .with("link_drops", report.wires.link_drops as f64)
         .with("timeouts", total(|flow| flow.timeouts))
         .with("retransmitted", total(|flow| flow.retransmitted))
         .with("duration_s", took.as_seconds())

@@ -88,9 +88,12 @@ fn every_packet_is_somewhere() {
     let settings = TcpSettings::read(&settings).unwrap();
     let starts = starts(&settings, Seed::from_number(3));
     let report = Network::new(&config(&settings, &starts).unwrap()).unwrap().run();
-    let cpu = report.cpu.unwrap();
+    let cpu = report.wires.cpu.unwrap();
     assert!(cpu.backlog_drops > 0);
-    assert_eq!(report.packets, report.arrived + report.link_drops + cpu.backlog_drops + report.left);
+    assert_eq!(
+        report.packets,
+        report.arrived + report.wires.link_drops + cpu.backlog_drops + report.wires.left
+    );
     for flow in &report.flows {
         assert_eq!(flow.bytes, 1_000_000);
         assert!(flow.finished.is_some());

@@ -55,7 +55,7 @@ pub use controller::{Ack, Controller, Flight, RateSample, Sent, WINDOW_MAX, Wave
 pub use cubic::{Cubic, CubicSettings};
 pub use fixed::Fixed;
 pub use millionths::Millionths;
-pub use real::{Real, RealSettings, Trend, WaveMeter};
+pub use real::{Real, RealReadings, RealSettings, Trend, WaveMeter};
 pub use recovery::{Duplicate, Progress, Recovery, RecoveryKind, RecoverySettings};
 pub use reno::{Reno, RenoSettings};
 pub use settings::{Increase, InitialWindow, RecoveryExit, SettingsError, WindowUnit};

@@ -15,7 +15,8 @@
 //!   retransmission only.
 //!
 //! Choices:
-//! 1. A wave is as many segments as fit the window when it begins. It ends early when nothing is on its way.
+//! 1. A wave is as many segments as fit the window when it begins. It ends early when nothing is on its way. A segment that is
+//!    sent again belongs to the wave that is being sent then.
 //! 2. The rate of a wave is its bytes that came in, over the time from its first segment to the next wave's first one
 //!    ([`WaveMeter`]).
 //! 3. A decrease is small if it is by no more than `delta = 1/8`.
@@ -37,6 +38,11 @@
 //! 11. A decrease is one of the rate that came in, whoever caused it: the sender's own reduction (gamma, beta) lowers the rate
 //!     of a wave that the path would have carried faster, so that one step by gamma can bring about the next.
 //! 12. The report between two timeouts of choice 7 is any new one, also of a wave that was sent before the first of them.
+//! 13. Reports on duplicate acknowledgements are not read: the text compares "when new data is acknowledged". Jitter, which
+//!     section 5.1 names beside the rate, is not looked at: there is no number for it.
+//!
+//! A second implementation, written from the same text without a look at this one, reads six of these differently:
+//! [`RealReadings`].
 //!
 //! A weakness of any such rule: at a full bottleneck the rate of arrival is constant, so congestion looks like a random
 //! error there.
@@ -79,6 +85,8 @@ pub struct RealSettings {
     /// Whether waves in which the application set the pace are set aside (choice 5). If not, they are compared like all
     /// others.
     pub ignore_application_limited: bool,
+    /// Readings that differ from the choices above.
+    pub readings: RealReadings,
 }
 
 impl RealSettings {
@@ -96,8 +104,49 @@ impl RealSettings {
             timeout: true,
             go_back: false,
             ignore_application_limited: true,
+            readings: RealReadings::OURS,
         }
     }
+}
+
+/// Where the text allows two readings, and a second implementation (`tests/second`) that was written without a look at this
+/// one reads it differently. All off: as the choices above have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RealReadings {
+    /// Choice 1: segments that are sent again belong to no wave.
+    pub again: bool,
+    /// Choice 5: a wave in which the window was full is compared, although the application had nothing more to send.
+    pub drained: bool,
+    /// Choice 5: after a wave that is not compared, the next is compared with the last one that was.
+    pub reference: bool,
+    /// Choice 12: of waves that are compared alone.
+    pub spared: bool,
+    /// Choice 9: gamma reduces the window in a recovery too.
+    pub recovery: bool,
+    /// Choice 4: the threshold is lowered to a window of two segments or less.
+    pub low: bool,
+}
+
+impl RealReadings {
+    /// The choices above.
+    pub const OURS: Self =
+        Self { again: false, drained: false, reference: false, spared: false, recovery: false, low: false };
+
+    /// All of the second implementation's.
+    pub const SECOND: Self =
+        Self { again: true, drained: true, reference: true, spared: true, recovery: true, low: true };
+
+    /// Their names in settings: none of the second implementation's, each by itself, all.
+    pub const NAMED: [(&'static str, Self); 8] = [
+        ("ours", Self::OURS),
+        ("again", Self { again: true, ..Self::OURS }),
+        ("drained", Self { drained: true, ..Self::OURS }),
+        ("reference", Self { reference: true, ..Self::OURS }),
+        ("spared", Self { spared: true, ..Self::OURS }),
+        ("recovery", Self { recovery: true, ..Self::OURS }),
+        ("low", Self { low: true, ..Self::OURS }),
+        ("second", Self::SECOND),
+    ];
 }
 
 /// What the last report says of the receiving rate, compared with the one before.
@@ -183,20 +232,24 @@ impl Real {
             return;
         }
         self.reported = Some(report.number);
-        self.forgiven = false;
-        let path_limited = self.waves.was_path_limited(report.number, ack.window_limited);
+        let readings = self.settings.readings;
+        let path_limited = self.waves.was_path_limited(report.number, readings.drained, ack.window_limited);
         if self.settings.ignore_application_limited && !path_limited {
             self.trend = Some(Trend::Steady);
-            self.reference = None;
+            self.reference = self.reference.filter(|_| readings.reference);
+            self.forgiven &= readings.spared;
             return;
         }
+        self.forgiven = false;
         let trend = self.compare(&report);
         self.trend = Some(trend);
         self.reference = Some((report.bytes, report.interval));
-        if trend == Trend::Fallen && self.settings.waves && self.recovery == Recovering::No {
+        let moves = self.recovery == Recovering::No || readings.recovery;
+        if trend == Trend::Fallen && self.settings.waves && moves {
             let window = self.aimd.fine_window();
-            let reduced = self.settings.gamma.complement().of(window).max(2 * self.aimd.segment());
-            if reduced < window {
+            let reduced =
+                self.settings.gamma.complement().of(window).max(2 * self.aimd.segment()).min(window);
+            if reduced < window || readings.low {
                 self.aimd.set(reduced, self.aimd.slow_start_threshold().min(reduced));
             }
         }
@@ -232,7 +285,7 @@ impl Controller for Real {
     }
 
     fn wave(&self) -> Option<u32> {
-        Some(self.waves.number())
+        self.waves.stamp()
     }
 
     fn on_late_open(&mut self) {
@@ -240,7 +293,11 @@ impl Controller for Real {
     }
 
     fn on_sent(&mut self, sent: &Sent) {
-        self.waves.on_sent(sent, self.window(), self.aimd.segment());
+        if sent.again && self.settings.readings.again {
+            self.waves.on_sent_outside();
+        } else {
+            self.waves.on_sent(sent, self.window(), self.aimd.segment());
+        }
         self.aimd.on_sent(sent);
     }
 

@@ -8,7 +8,7 @@ const REMEMBERED: u32 = 64;
 /// The sender's side of waves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Waves {
-    /// The wave of the segment that was sent last.
+    /// The wave that is being sent.
     number: u32,
     /// Bytes of that wave that were sent, and how many it is to have.
     sent: u64,
@@ -17,15 +17,24 @@ pub(super) struct Waves {
     full: u64,
     /// Bit n: whether the application had nothing more to send in it.
     drained: u64,
+    /// Whether the segment that was sent last belongs to no wave.
+    outside: bool,
 }
 
 impl Waves {
-    pub(super) const fn number(&self) -> u32 {
-        self.number
+    /// The wave of the segment that was sent last.
+    pub(super) fn stamp(&self) -> Option<u32> {
+        (!self.outside).then_some(self.number)
+    }
+
+    /// A segment leaves that belongs to no wave.
+    pub(super) const fn on_sent_outside(&mut self) {
+        self.outside = true;
     }
 
     /// A segment leaves, with that window.
     pub(super) const fn on_sent(&mut self, sent: &Sent, window: u64, segment: u64) {
+        self.outside = false;
         let alone = sent.in_flight <= sent.bytes;
         if self.sent >= self.size || (alone && self.sent > 0) {
             self.number = self.number.wrapping_add(1);
@@ -44,9 +53,10 @@ impl Waves {
     }
 
     /// Whether the path, not the application, set the pace of wave `number`: the window was full in it, and there was always
-    /// more to send. `otherwise` if that is not known any more.
-    pub(super) const fn was_path_limited(&self, number: u32, otherwise: bool) -> bool {
+    /// more to send, if not `though_drained`. `otherwise` if that is not known any more.
+    pub(super) const fn was_path_limited(&self, number: u32, though_drained: bool, otherwise: bool) -> bool {
         let age = self.number.wrapping_sub(number);
-        if age >= REMEMBERED { otherwise } else { ((self.full & !self.drained) >> age) & 1 == 1 }
+        let limited = if though_drained { self.full } else { self.full & !self.drained };
+        if age >= REMEMBERED { otherwise } else { (limited >> age) & 1 == 1 }
     }
 }

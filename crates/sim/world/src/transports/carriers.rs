@@ -248,6 +248,7 @@ impl Carriers {
                 classifier: settings.real_classifier,
                 waves: settings.real_waves,
                 timeout: settings.real_timeout,
+                readings: settings.real_reading,
                 ..RealSettings::new(reno)
             })
             .map(AnyController::Real),

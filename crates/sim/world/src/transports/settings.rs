@@ -1,6 +1,6 @@
 //! What the testbed can be told.
 
-use guestright_congestion::Algorithm;
+use guestright_congestion::{Algorithm, RealReadings};
 use guestright_experiment::{Attached, settings};
 use guestright_transport::Reading;
 use std::sync::Arc;
@@ -268,6 +268,8 @@ settings! {
         real_waves: bool = bool("real.waves", true),
         /// Whether Real treats a timeout without congestion as a random loss. Our reading; off for the ablation.
         real_timeout: bool = bool("real.timeout", true),
+        /// Where the text on Real allows two readings: ours, or one or all of those of a second implementation.
+        real_reading: RealReadings = choice("real.reading", "ours", RealReadings::NAMED),
         /// On: as ns-2, 40 bytes of header for the Reno family, none for Vegas and UDP; off: every transport's own.
         switch_headers: Option<bool> = choice("switch.headers", "profile", SWITCH),
         /// On: as ns-2, packet 0 of the Reno family is a SYN without speech, and Vegas has none; off: no SYN.

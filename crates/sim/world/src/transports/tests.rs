@@ -1,5 +1,6 @@
 use super::settings::{INDICES, PROFILES, QUEUES, TRANSPORTS};
 use super::*;
+use guestright_congestion::RealReadings;
 use guestright_experiment::{Plan, Value};
 
 fn run(settings: Settings, seed: u64) -> Outcome {
@@ -172,6 +173,24 @@ fn every_switch_does_something() {
         };
         assert_eq!(outcome("on"), outcome("profile"), "{switch}");
         assert_ne!(outcome("on"), outcome("off"), "{switch}");
+    }
+}
+
+/// Each reading of Real by itself changes what is sent, and so do all.
+#[test]
+fn every_reading_of_real_does_something() {
+    let outcome = |reading: &str| {
+        let settings = Settings::new()
+            .with("profile", "ns2-2006")
+            .with("transport", "real")
+            .with("real.reading", reading)
+            .with("flows", 100)
+            .with("duration_s", 20);
+        run(settings, 1)
+    };
+    let ours = outcome("ours");
+    for (reading, _) in RealReadings::NAMED.into_iter().skip(1) {
+        assert_ne!(ours, outcome(reading), "{reading}");
     }
 }
 

@@ -158,7 +158,6 @@ impl<'a> Outcome<'a> {
 }
 
 /// What a script is played to.
-#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 enum Ours {
     Westwood(Westwood),
     Real(Real),

@@ -3,8 +3,8 @@
 use crate::{BookError, Record};
 use ciborium::Value;
 use guestright_identity::{IdentityError, KeyId, cose};
+use guestright_ordered::OrderedMap;
 use guestright_units::UnixSeconds;
-use std::collections::BTreeMap;
 
 /// Who has handed a record in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,7 +48,7 @@ struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Book {
     limits: BookLimits,
-    entries: BTreeMap<KeyId, Entry>,
+    entries: OrderedMap<KeyId, Entry>,
 }
 
 impl Default for BookLimits {
@@ -65,7 +65,7 @@ impl Book {
 
     /// An empty book.
     pub fn new(limits: BookLimits) -> Self {
-        Self { limits, entries: BTreeMap::new() }
+        Self { limits, entries: OrderedMap::new() }
     }
 
     /// Takes a record in, if it counts at `now` and is not older than what is known.
@@ -133,8 +133,8 @@ impl Book {
         found.min_by_key(|(member, entry)| (entry.record.ends(), **member)).map(|(member, _)| *member)
     }
 
-    fn counts(&self) -> BTreeMap<Source, usize> {
-        let mut counts = BTreeMap::new();
+    fn counts(&self) -> OrderedMap<Source, usize> {
+        let mut counts = OrderedMap::new();
         for entry in self.entries.values() {
             *counts.entry(entry.source).or_insert(0) += 1;
         }

@@ -2,9 +2,10 @@
 
 use crate::{Address, CardError, HostName, card};
 use guestright_identity::KeyId;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+
+use guestright_ordered::OrderedMap;
 
 /// A telephone number in international form: `+` and digits (E.164).
 ///
@@ -39,7 +40,7 @@ pub struct Contact {
 /// A list of contacts, found by their names. Names that differ in capitals only are one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contacts {
-    by_name: BTreeMap<String, Contact>,
+    by_name: OrderedMap<String, Contact>,
 }
 
 impl TelephoneNumber {

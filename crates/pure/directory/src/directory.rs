@@ -16,6 +16,8 @@ use guestright_units::{Micros, Time, UnixSeconds};
 use search::{Answered, Ask, Searches};
 use std::collections::{BTreeMap, VecDeque};
 
+use guestright_ordered::OrderedMap;
+
 pub use config::{Admit, Config};
 
 /// A sealed link to another home, numbered by the program around the machine.
@@ -70,13 +72,13 @@ struct Link {
 pub struct Directory {
     config: Config,
     book: Book,
-    links: BTreeMap<LinkId, Link>,
+    links: OrderedMap<LinkId, Link>,
     searches: Searches,
     announcements: Announcements,
     asks: Paces<KeyId>,
     offers: Paces<KeyId>,
     /// Of each member whose record ends soon, the sequence of the record for which that was said.
-    renewals: BTreeMap<KeyId, u64>,
+    renewals: OrderedMap<KeyId, u64>,
     references: u64,
     refusals: BTreeMap<&'static str, u64>,
     transmits: VecDeque<(LinkId, Vec<u8>)>,
@@ -92,8 +94,8 @@ impl Directory {
             offers: Paces::new(pace(config.offers_burst, config.offers_every), config.askers_max),
             searches: Searches::default(),
             announcements: Announcements::default(),
-            links: BTreeMap::new(),
-            renewals: BTreeMap::new(),
+            links: OrderedMap::new(),
+            renewals: OrderedMap::new(),
             references: 0,
             refusals: BTreeMap::new(),
             transmits: VecDeque::new(),

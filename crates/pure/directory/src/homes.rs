@@ -25,6 +25,8 @@ pub use message::{HomeMessage, is_home_message};
 pub use record::HomeRecord;
 use std::collections::{BTreeMap, VecDeque};
 
+use guestright_ordered::OrderedMap;
+
 /// How often a question may be handed on.
 const HOPS_MAX: u64 = 2;
 /// How many homes are asked in one look-up of ours, and how many at first.
@@ -121,17 +123,17 @@ struct Pursuit {
 pub struct Homes {
     own: TeamId,
     record: Option<HomeRecord>,
-    records: BTreeMap<TeamId, Kept>,
+    records: OrderedMap<TeamId, Kept>,
     records_max: usize,
     noted: u64,
     /// Teams that can be asked, and whether there is a link.
-    known: BTreeMap<TeamId, bool>,
+    known: OrderedMap<TeamId, bool>,
     /// Who was asked last: the next look-up begins with those after it.
     last_asked: TeamId,
-    pursuits: BTreeMap<TeamId, Pursuit>,
+    pursuits: OrderedMap<TeamId, Pursuit>,
     /// Until when a team need not be looked for again with questions that are handed on so often.
-    tried: BTreeMap<TeamId, (Time, u64)>,
-    late: BTreeMap<(TeamId, u64), (TeamId, Time)>,
+    tried: OrderedMap<TeamId, (Time, u64)>,
+    late: OrderedMap<(TeamId, u64), (TeamId, Time)>,
     own_pace: Paces<()>,
     others_pace: Paces<()>,
     others_each_pace: Paces<TeamId>,
@@ -150,14 +152,14 @@ impl Homes {
         Self {
             own,
             record: None,
-            records: BTreeMap::new(),
+            records: OrderedMap::new(),
             records_max: RECORDS_MAX,
             noted: 0,
-            known: BTreeMap::new(),
+            known: OrderedMap::new(),
             last_asked: own,
-            pursuits: BTreeMap::new(),
-            tried: BTreeMap::new(),
-            late: BTreeMap::new(),
+            pursuits: OrderedMap::new(),
+            tried: OrderedMap::new(),
+            late: OrderedMap::new(),
             own_pace: Paces::new(OWN_PACE, 1),
             others_pace: Paces::new(OTHERS_PACE, 1),
             others_each_pace: Paces::new(OTHERS_EACH_PACE, PACES_MAX),

@@ -1,7 +1,7 @@
 //! How often somebody may: token buckets, and a bounded table of them.
 
+use guestright_ordered::OrderedMap;
 use guestright_units::{Micros, Time};
-use std::collections::BTreeMap;
 
 /// So many at once, and one more after each span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +22,12 @@ struct Bucket {
 pub(crate) struct Paces<K> {
     pace: Pace,
     max: usize,
-    buckets: BTreeMap<K, Bucket>,
+    buckets: OrderedMap<K, Bucket>,
 }
 
 impl<K: Ord + Clone> Paces<K> {
     pub(crate) fn new(pace: Pace, max: usize) -> Self {
-        Self { pace, max, buckets: BTreeMap::new() }
+        Self { pace, max, buckets: OrderedMap::new() }
     }
 
     /// Takes one, or says how long to wait.

@@ -38,10 +38,13 @@ use session::{Session, Stage};
 use sessions::Sessions;
 use starts::Starts;
 use stations::Stations;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::num::NonZeroU16;
+
+use std::collections::BTreeMap;
+
+use guestright_ordered::OrderedSet;
 
 pub use blocked::BLOCKED;
 pub use config::{Config, ContactLimits, Window};
@@ -253,7 +256,7 @@ pub struct AccessPoint {
     stations: Stations,
     revocations: Revocations,
     /// Devices that the household does not serve.
-    blocked: BTreeSet<Device>,
+    blocked: OrderedSet<Device>,
     is_stopping: bool,
     /// Where the team's home awaits other homes, as it said.
     home_address: Option<guestright_directory::Address>,
@@ -279,7 +282,7 @@ impl AccessPoint {
             home_contacts: HomeContacts::default(),
             stations: Stations::default(),
             revocations: Revocations::default(),
-            blocked: BTreeSet::new(),
+            blocked: OrderedSet::new(),
             is_stopping: false,
             home_address: None,
         }

@@ -30,6 +30,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::num::NonZeroU16;
 
+use guestright_ordered::OrderedMap;
+
 pub use config::Config;
 use mandate::Tunnel;
 pub use mandate::{Mandate, MandateError, Way};
@@ -38,7 +40,7 @@ pub use mandate::{Mandate, MandateError, Way};
 pub type ConnectionId = u64;
 
 /// What the meter has counted for each port of one address since its beginning, both ways.
-pub type Counted = BTreeMap<u16, Bytes>;
+pub type Counted = OrderedMap<u16, Bytes>;
 
 /// What the home's meters say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -118,10 +120,10 @@ pub enum Event {
 /// use guestright_roaming::Message;
 /// use guestright_roaming::delegate::{Config, Delegate, Event, Reading};
 /// # use rand::SeedableRng;
-/// # use std::collections::BTreeMap;
+/// # use guestright_ordered::OrderedMap;
 /// # let mut rng = rand::rngs::StdRng::seed_from_u64(1);
 /// # let now = guestright_units::UnixSeconds(1_800_000_000).time();
-/// let mut delegate = Delegate::new(Config::default(), BTreeMap::new(), BTreeMap::new());
+/// let mut delegate = Delegate::new(Config::default(), OrderedMap::new(), OrderedMap::new());
 /// delegate.handle_connected(1, [198, 51, 100, 7].into(), now);
 /// let port = 40_000.try_into()?;
 /// delegate.handle_input(1, &Message::RreqTunnel { port, started: None }.emit(), now);
@@ -138,9 +140,9 @@ pub enum Event {
 #[derive(Debug)]
 pub struct Delegate {
     config: Config,
-    connections: BTreeMap<ConnectionId, Connection>,
-    spent: BTreeMap<KeyId, Spent>,
-    ledgers: BTreeMap<KeyId, Ledger>,
+    connections: OrderedMap<ConnectionId, Connection>,
+    spent: OrderedMap<KeyId, Spent>,
+    ledgers: OrderedMap<KeyId, Ledger>,
     refusals: BTreeMap<&'static str, u64>,
     transmits: VecDeque<(ConnectionId, Vec<u8>)>,
     events: VecDeque<Event>,
@@ -162,12 +164,16 @@ pub struct ConnectionStatus {
 
 impl Delegate {
     /// A delegate, what was signed for on the last day that is known, and the members' ledgers.
-    pub fn new(config: Config, spent: BTreeMap<KeyId, Spent>, ledgers: BTreeMap<KeyId, Ledger>) -> Self {
+    pub fn new(
+        config: Config,
+        spent: impl IntoIterator<Item = (KeyId, Spent)>,
+        ledgers: impl IntoIterator<Item = (KeyId, Ledger)>,
+    ) -> Self {
         Self {
             config,
-            connections: BTreeMap::new(),
-            spent,
-            ledgers,
+            connections: OrderedMap::new(),
+            spent: spent.into_iter().collect(),
+            ledgers: ledgers.into_iter().collect(),
             refusals: BTreeMap::new(),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
@@ -352,7 +358,7 @@ impl Delegate {
     }
 
     /// What was signed for, by member.
-    pub fn spent(&self) -> &BTreeMap<KeyId, Spent> {
+    pub fn spent(&self) -> &OrderedMap<KeyId, Spent> {
         &self.spent
     }
 

@@ -33,6 +33,8 @@ use orders::{Devices, OUTCOME_VERSION};
 use rand::CryptoRng;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use guestright_ordered::{OrderedMap, OrderedSet};
+
 pub use config::Config;
 pub use credit::{CreditConfig, KeptCredit, Neighbour, credit_class, is_for_everybody, is_used_up};
 
@@ -257,20 +259,20 @@ pub struct TeamServer {
     graph: Graph,
     scratch: Scratch,
     judge: Judge,
-    peers: BTreeMap<Peer, Certificate>,
-    revocations: BTreeMap<TeamId, RevocationList>,
+    peers: OrderedMap<Peer, Certificate>,
+    revocations: OrderedMap<TeamId, RevocationList>,
     strangers: BTreeSet<TeamId>,
     admission: Admission,
-    waiting: BTreeMap<Token, InStore>,
+    waiting: OrderedMap<Token, InStore>,
     credit: Option<Credit>,
     /// What visitors have shown who did not prove their keys yet.
-    shown: BTreeMap<(Peer, CertificateRef), Bundle>,
+    shown: OrderedMap<(Peer, CertificateRef), Bundle>,
     held_back: VecDeque<HeldBack>,
     /// What certificates are renewed with, if they are.
     renewer: Option<Renewer>,
     joining: Joining,
     /// Whom the household serves no more.
-    blocked: BTreeSet<TeamId>,
+    blocked: OrderedSet<TeamId>,
     /// Until when it serves everybody.
     everybody_until: Option<UnixSeconds>,
     /// Which devices its access points serve no more.
@@ -299,17 +301,17 @@ impl TeamServer {
             graph: Graph::from_edges(edges),
             scratch: Scratch::new(),
             judge,
-            peers: BTreeMap::new(),
+            peers: OrderedMap::new(),
             revocations: revocations.into_iter().map(|list| (list.team_id(), list)).collect(),
             strangers: BTreeSet::new(),
             admission: Admission::new(config.sponsored_max),
-            waiting: BTreeMap::new(),
+            waiting: OrderedMap::new(),
             credit: config.credit.map(|credit| Credit::new(credit, team, KeptCredit::default(), now)),
-            shown: BTreeMap::new(),
+            shown: OrderedMap::new(),
             held_back: VecDeque::new(),
             renewer: None,
             joining: Joining::default(),
-            blocked: BTreeSet::new(),
+            blocked: OrderedSet::new(),
             everybody_until: None,
             devices: Devices::default(),
             next_token: 0,

@@ -11,9 +11,10 @@
 //! back gives nothing back; there is a limit to its size, and what is dropped for that reason stays signed for.
 
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+
+use guestright_ordered::OrderedMap;
 use thiserror::Error;
 
 /// What one visitor counted and signed for, on the day that it is.
@@ -40,9 +41,9 @@ pub struct Ledger {
     day: u64,
     /// What was signed for today beyond the count with providers that were dropped since.
     forgotten: Bytes,
-    today: BTreeMap<TeamId, Entry>,
+    today: OrderedMap<TeamId, Entry>,
     /// What was counted before today and not signed for: it is asked for after midnight.
-    before: BTreeMap<TeamId, Bytes>,
+    before: OrderedMap<TeamId, Bytes>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -364,11 +365,11 @@ mod tests {
     /// Knows all names and all days, where the ledger knows a few names and what it kept.
     #[derive(Debug, Default)]
     struct Model {
-        counted: BTreeMap<u8, u128>,
-        signed: BTreeMap<u8, u128>,
+        counted: OrderedMap<u8, u128>,
+        signed: OrderedMap<u8, u128>,
         /// The same since midnight; what was counted before and is signed for today is counted today.
-        counted_today: BTreeMap<u8, u128>,
-        signed_today: BTreeMap<u8, u128>,
+        counted_today: OrderedMap<u8, u128>,
+        signed_today: OrderedMap<u8, u128>,
         days: u128,
         latest: u64,
     }
@@ -399,7 +400,7 @@ mod tests {
 
         /// Design note 0010, "The visitor's meter".
         fn check(&self) {
-            let ahead = |counted: &BTreeMap<u8, u128>, signed: &BTreeMap<u8, u128>| {
+            let ahead = |counted: &OrderedMap<u8, u128>, signed: &OrderedMap<u8, u128>| {
                 let of = |(name, signed): (&u8, &u128)| {
                     let counted = counted.get(name).copied().unwrap_or_default();
                     signed.saturating_sub(counted + counted / 20)

@@ -8,8 +8,10 @@
 use crate::access_point::{Address, Gate};
 use crate::message::{Reference, Volume};
 use guestright_units::{Bytes, Micros, Time};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::Ipv4Addr;
+
+use guestright_ordered::OrderedMap;
 
 const DAY: Micros = Micros::from_seconds(86_400);
 /// How many stations are remembered for a day. There are no more trials in a day than that.
@@ -103,9 +105,9 @@ struct Trial {
 #[derive(Debug)]
 pub struct Trials {
     config: TrialConfig,
-    trials: BTreeMap<Address, Trial>,
+    trials: OrderedMap<Address, Trial>,
     /// Until when a station has no other trial.
-    stations: BTreeMap<[u8; 6], Time>,
+    stations: OrderedMap<[u8; 6], Time>,
     /// What was given and has not come back yet, and when that was.
     given: Bytes,
     filled: Time,
@@ -120,8 +122,8 @@ impl Trials {
     pub fn new(config: TrialConfig, now: Time) -> Self {
         Self {
             config,
-            trials: BTreeMap::new(),
-            stations: BTreeMap::new(),
+            trials: OrderedMap::new(),
+            stations: OrderedMap::new(),
             given: Bytes(0),
             filled: now,
             last_reference: now.0,

@@ -15,7 +15,9 @@ use guestright_receipt::{Bundle, HoldId, HoldUse, Receipt, Service};
 use guestright_reciprocity::ServiceClass;
 use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
 use rand::CryptoRng;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+
+use guestright_ordered::OrderedMap;
 
 /// The limits by which a visitor behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +108,7 @@ struct Session {
     nonce: Nonce, // Of the question that was answered last.
     signed: Bytes,
     /// The part of it on each hold.
-    holds: BTreeMap<HoldId, Bytes>,
+    holds: OrderedMap<HoldId, Bytes>,
     /// What the meter had counted when it was last read.
     counted: Bytes,
     interval: Micros,
@@ -502,7 +504,7 @@ impl Visitor {
                 class: terms.class,
                 nonce: terms.nonce,
                 signed: Bytes(0),
-                holds: BTreeMap::new(),
+                holds: OrderedMap::new(),
                 counted: Bytes(0),
                 interval: terms.interval,
                 received_at: now,

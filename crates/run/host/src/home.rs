@@ -45,6 +45,7 @@ use guestright_error::{OrFail as _, RunError};
 use guestright_exchange::Exchange;
 use guestright_identity::{Certificate, RevocationList, Role};
 use guestright_links::{Links, NeighbourEvent, Neighbours};
+use guestright_ordered::OrderedMap;
 use guestright_reciprocity::{ServiceClass, StrangerCounters};
 use guestright_roaming::TeamServer;
 use guestright_roaming::home::{CreditConfig, Event, Peer, StoreReport, Stored, Token};
@@ -64,7 +65,7 @@ use rand::rngs::StdRng;
 use renewing::Renewing;
 use serde_json::{Value, json};
 pub use settings::Settings;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -130,7 +131,7 @@ struct Loop {
     /// The store's thread sends here and waits if it is full. The loop never waits for that thread while it holds the
     /// receiver: a request that finds the store's queue full is refused at once.
     store_inputs: mpsc::Sender<FromStore>,
-    peers: BTreeMap<Peer, mpsc::Sender<Vec<u8>>>,
+    peers: OrderedMap<Peer, mpsc::Sender<Vec<u8>>>,
     next_peer: Peer,
     counters: StrangerCounters,
     /// The team's revocation list, if there is one.
@@ -250,7 +251,7 @@ pub async fn run(
         store: writer.handle(),
         peer_inputs,
         store_inputs,
-        peers: BTreeMap::new(),
+        peers: OrderedMap::new(),
         next_peer: 0,
         counters,
         revocations: settings.revocations.clone(),

@@ -3,8 +3,10 @@
 use crate::LinksError;
 use guestright_directory::Address;
 use guestright_units::TeamId;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt::Write as _;
+
+use guestright_ordered::OrderedMap;
 
 /// An address at which a home of a team may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +20,7 @@ pub struct KnownAddress {
 /// A bounded number of addresses of a bounded number of teams.
 #[derive(Debug)]
 pub(crate) struct AddressBook {
-    teams: BTreeMap<TeamId, Entry>,
+    teams: OrderedMap<TeamId, Entry>,
     teams_max: usize,
     /// How often something was learned.
     learned: u64,
@@ -38,7 +40,7 @@ impl AddressBook {
     pub(crate) const HINTS_MAX: usize = 3;
 
     pub(crate) fn new(teams_max: usize) -> Self {
-        Self { teams: BTreeMap::new(), teams_max, learned: 0 }
+        Self { teams: OrderedMap::new(), teams_max, learned: 0 }
     }
 
     /// Somebody says that a home of the team is there. Whether that is new.

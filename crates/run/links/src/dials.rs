@@ -4,7 +4,9 @@ use crate::book::{AddressBook, KnownAddress};
 use crate::config::Config;
 use guestright_directory::Address;
 use guestright_units::{Micros, TeamId, Time};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+
+use guestright_ordered::OrderedMap;
 
 /// Teams that are being called at a time, and how many of them may be teams that nobody has reached yet.
 const ROUNDS_MAX: usize = 16;
@@ -39,7 +41,7 @@ pub(crate) struct Dials {
     redial_after: Micros,
     held_max: usize,
     pub(crate) book: AddressBook,
-    teams: BTreeMap<TeamId, Dial>,
+    teams: OrderedMap<TeamId, Dial>,
     rounds: u64,
 }
 
@@ -59,7 +61,7 @@ impl Dials {
     pub(crate) fn new(config: &Config) -> Self {
         let (redial_after, held_max) = (config.redial_after, config.held_max);
         let book = AddressBook::new(config.teams_max);
-        Self { redial_after, held_max, book, teams: BTreeMap::new(), rounds: 0 }
+        Self { redial_after, held_max, book, teams: OrderedMap::new(), rounds: 0 }
     }
 
     /// A home of the team may be there. What is new makes it worth another try, though not at once.

@@ -5,8 +5,9 @@ use crate::links::Shared;
 use crate::table::{Called, Sent};
 use guestright_directory::{HomeHint, LinkId};
 use guestright_identity::KeyId;
-use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use guestright_ordered::OrderedMap;
 use tokio::sync::mpsc;
 
 /// Links as the exchange knows them: those of which [`ExchangeLinks::recv`] has given the beginning and not the end, so
@@ -15,12 +16,12 @@ use tokio::sync::mpsc;
 pub struct ExchangeLinks {
     shared: Arc<Shared>,
     events: mpsc::Receiver<LinkEvent>,
-    open: BTreeMap<LinkId, KeyId>,
+    open: OrderedMap<LinkId, KeyId>,
 }
 
 impl ExchangeLinks {
     pub(crate) fn new(shared: Arc<Shared>, events: mpsc::Receiver<LinkEvent>) -> Self {
-        Self { shared, events, open: BTreeMap::new() }
+        Self { shared, events, open: OrderedMap::new() }
     }
 
     /// What has happened. None once the links have ended. Nothing is lost if this is dropped while it waits.

@@ -5,8 +5,9 @@ use crate::dials::Wish;
 use crate::links::Shared;
 use guestright_directory::Address;
 use guestright_units::TeamId;
-use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use std::collections::BTreeMap;
 
 /// Teams that can be sent to. No call waits.
 ///

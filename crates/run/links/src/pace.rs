@@ -1,8 +1,10 @@
 //! How often: frames of one team, and attempts to connect to what others say.
 
 use guestright_units::{Micros, TeamId, Time};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
+
+use guestright_ordered::OrderedMap;
 
 /// How many teams' frames are counted; one that has sent nothing for a moment needs no entry.
 const TEAMS_MAX: usize = 4_096;
@@ -21,14 +23,14 @@ pub(crate) struct FramePaces {
     /// So many at once.
     burst: u64,
     /// When each bucket is full again.
-    full_at: BTreeMap<TeamId, Time>,
+    full_at: OrderedMap<TeamId, Time>,
 }
 
 impl FramePaces {
     /// So many a second, and two seconds' worth at once.
     pub(crate) fn new(per_second: u32) -> Self {
         let per_second = u64::from(per_second.max(1));
-        Self { every: Micros(1_000_000 / per_second), burst: 2 * per_second, full_at: BTreeMap::new() }
+        Self { every: Micros(1_000_000 / per_second), burst: 2 * per_second, full_at: OrderedMap::new() }
     }
 
     pub(crate) fn try_acquire(&mut self, team: TeamId, now: Time) -> bool {

@@ -12,6 +12,8 @@ use guestright_radius::relay;
 use guestright_units::{Micros, TeamId, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
+
+use guestright_ordered::OrderedMap;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
@@ -47,16 +49,16 @@ struct Open {
 
 pub(crate) struct Table {
     own: TeamId,
-    open: BTreeMap<LinkId, Open>,
+    open: OrderedMap<LinkId, Open>,
     /// The newest link of each home, and of each team.
-    by_home: BTreeMap<KeyId, LinkId>,
-    by_team: BTreeMap<TeamId, LinkId>,
+    by_home: OrderedMap<KeyId, LinkId>,
+    by_team: OrderedMap<TeamId, LinkId>,
     /// Where a home was reached last.
-    addresses: BTreeMap<KeyId, Address>,
+    addresses: OrderedMap<KeyId, Address>,
     /// Where the exchange has homes called.
     calling: Vec<HomeHint>,
     /// Its messages for homes that are being called.
-    held: BTreeMap<KeyId, VecDeque<Vec<u8>>>,
+    held: OrderedMap<KeyId, VecDeque<Vec<u8>>>,
     pub(crate) dials: Dials,
     pub(crate) attempts: Attempts,
     paces: FramePaces,
@@ -72,12 +74,12 @@ impl Table {
     pub(crate) fn new(own: TeamId, config: &Config) -> Self {
         Self {
             own,
-            open: BTreeMap::new(),
-            by_home: BTreeMap::new(),
-            by_team: BTreeMap::new(),
-            addresses: BTreeMap::new(),
+            open: OrderedMap::new(),
+            by_home: OrderedMap::new(),
+            by_team: OrderedMap::new(),
+            addresses: OrderedMap::new(),
             calling: Vec::new(),
-            held: BTreeMap::new(),
+            held: OrderedMap::new(),
             dials: Dials::new(config),
             attempts: Attempts::new(config.address_rest),
             paces: FramePaces::new(config.frames_per_second_max),
@@ -371,7 +373,7 @@ enum Room {
 /// Whether there is room for a link that comes `from` an address, or is ours, beside those that `came`, of `all`. When all
 /// places are taken, the address that has most of them gives one up, the one that was not used for longest.
 fn room(came: impl Iterator<Item = (LinkId, IpAddr, Time)>, all: usize, from: Option<IpAddr>) -> Room {
-    let mut by_address = BTreeMap::<IpAddr, Vec<(Time, LinkId)>>::new();
+    let mut by_address = OrderedMap::<IpAddr, Vec<(Time, LinkId)>>::new();
     for (link, address, used) in came {
         by_address.entry(address).or_default().push((used, link));
     }

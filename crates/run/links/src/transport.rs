@@ -9,10 +9,11 @@ use guestright_channel::{
 use guestright_clock::unix_seconds;
 use guestright_directory::{Address, HomeHint, Host, LinkId};
 use guestright_identity::Certificate;
-use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use guestright_ordered::OrderedMap;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 
@@ -44,7 +45,7 @@ pub(crate) async fn accept_all(
     inputs: mpsc::Sender<Input>,
 ) {
     let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
-    let (mut addresses_seen, mut since) = (BTreeMap::<IpAddr, u32>::new(), Instant::now());
+    let (mut addresses_seen, mut since) = (OrderedMap::<IpAddr, u32>::new(), Instant::now());
     loop {
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,

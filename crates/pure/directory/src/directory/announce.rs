@@ -4,8 +4,8 @@ use super::{Directory, Event, LinkId};
 use crate::message::Ended;
 use crate::{Message, Outcome};
 use guestright_identity::KeyId;
+use guestright_ordered::OrderedMap;
 use guestright_units::{Micros, Time};
-use std::collections::BTreeMap;
 
 /// How often one announcement is tried on one link.
 const TRIES_MAX: u32 = 3;
@@ -23,7 +23,7 @@ struct Sent {
 
 #[derive(Debug, Default)]
 pub(super) struct Announcements {
-    sent: BTreeMap<u64, Sent>,
+    sent: OrderedMap<u64, Sent>,
     /// When everything is handed to everybody again.
     again: Option<Time>,
     /// When links to peers that we have none to are wanted again.
@@ -96,7 +96,7 @@ impl Directory {
     }
 
     pub(super) fn announce_due(&mut self, now: Time) {
-        let due = self.announcements.sent.extract_if(.., |_, sent| sent.until <= now);
+        let due = self.announcements.sent.extract_if(|_, sent| sent.until <= now);
         let due: Vec<_> = due.map(|(_, sent)| sent).filter(|sent| sent.tries + 1 < TRIES_MAX).collect();
         for sent in due {
             self.announce_over(sent.link, sent.member, sent.tries + 1, now);

@@ -4,7 +4,9 @@ use super::{Config, LinkId, Search};
 use crate::{Address, Contact, FindError, HomeHint, Outcome, Record, RecordError};
 use guestright_identity::KeyId;
 use guestright_units::{Micros, Time};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+
+use guestright_ordered::OrderedMap;
 
 /// How many members of whom nobody knew are remembered.
 const NEGATIVE_MAX: usize = 256;
@@ -51,8 +53,8 @@ pub(super) enum Answered {
 
 #[derive(Debug, Default)]
 pub(super) struct Searches {
-    pursuits: BTreeMap<u64, Pursuit>,
-    negative: BTreeMap<KeyId, (Time, Contact, FindError)>,
+    pursuits: OrderedMap<u64, Pursuit>,
+    negative: OrderedMap<KeyId, (Time, Contact, FindError)>,
     next: u64,
 }
 

@@ -6,7 +6,9 @@ use crate::limit::{Pace, Paces};
 use crate::{Contact, FindError, Record, RecordError, Search, TelephoneNumber, accept};
 use guestright_identity::KeyId;
 use guestright_units::{Micros, Time};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+
+use guestright_ordered::{OrderedMap, OrderedSet};
 
 const DAY: Micros = Micros::from_seconds(86_400);
 /// How many answered questions are remembered, so that one that is delivered twice is answered once.
@@ -60,11 +62,11 @@ struct Question {
 pub struct Courier {
     config: Config,
     /// What is given out, by member.
-    own: BTreeMap<KeyId, Record>,
+    own: OrderedMap<KeyId, Record>,
     /// Who may ask under [`WhoMayAsk::Contacts`].
-    contacts: BTreeMap<TelephoneNumber, BTreeSet<KeyId>>,
+    contacts: OrderedMap<TelephoneNumber, OrderedSet<KeyId>>,
     reassembly: Reassembly,
-    questions: BTreeMap<u32, Question>,
+    questions: OrderedMap<u32, Question>,
     answered: VecDeque<(TelephoneNumber, u32)>,
     answers: Paces<TelephoneNumber>,
     asks: Paces<TelephoneNumber>,
@@ -84,10 +86,10 @@ impl Courier {
             every: Micros(DAY.0.div_ceil(u64::from(config.parts_per_day.max(1)))),
         };
         Self {
-            own: BTreeMap::new(),
-            contacts: BTreeMap::new(),
+            own: OrderedMap::new(),
+            contacts: OrderedMap::new(),
             reassembly: Reassembly::new(config.reassembly),
-            questions: BTreeMap::new(),
+            questions: OrderedMap::new(),
             answered: VecDeque::new(),
             answers: paces(config.answers_burst, config.answers_every),
             asks: paces(config.asks_burst, config.asks_every),
@@ -151,7 +153,7 @@ impl Courier {
 
     /// Takes in that a message could not be sent; a question's search ends.
     pub fn handle_send_failed(&mut self, id: OutgoingId, reason: &str) {
-        let failed = self.questions.extract_if(.., |_, question| question.outgoing == id);
+        let failed = self.questions.extract_if(|_, question| question.outgoing == id);
         let reason = FindError::Way(format!("the short message could not be sent: {reason}"));
         let ends =
             failed.map(|(_, question)| Event::NotFound { search: question.search, reason: reason.clone() });
@@ -219,7 +221,7 @@ impl Courier {
     /// Who asks, by the record that came along.
     fn check_caller(
         &self,
-        wanted: Option<&BTreeSet<KeyId>>,
+        wanted: Option<&OrderedSet<KeyId>>,
         caller: &[u8],
         now: Time,
     ) -> Result<Option<Record>, String> {
@@ -256,7 +258,7 @@ impl Courier {
     pub fn handle_timeout(&mut self, now: Time) {
         self.reassembly.expire(now);
         let seconds = self.config.answer_max.0.div_ceil(1_000_000);
-        for (_, question) in self.questions.extract_if(.., |_, question| question.until <= now) {
+        for (_, question) in self.questions.extract_if(|_, question| question.until <= now) {
             let whom = question.contact.telephone.map(|number| number.to_string()).unwrap_or_default();
             let reason = FindError::NoAnswer { whom, seconds };
             self.events.push_back(Event::NotFound { search: question.search, reason });

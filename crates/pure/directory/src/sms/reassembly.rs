@@ -1,8 +1,8 @@
 //! Putting parts of messages together, with limits for those that never become whole.
 
 use super::{Concatenation, Header, PORT, SmsError};
+use guestright_ordered::OrderedMap;
 use guestright_units::{Micros, Time};
-use std::collections::BTreeMap;
 
 /// What a [`Reassembly`] holds at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,13 +21,13 @@ pub struct ReassemblyLimits {
 #[derive(Clone, Debug)]
 pub struct Reassembly {
     limits: ReassemblyLimits,
-    messages: BTreeMap<(String, u16), Partial>,
+    messages: OrderedMap<(String, u16), Partial>,
 }
 
 #[derive(Clone, Debug)]
 struct Partial {
     total: u8,
-    parts: BTreeMap<u8, Vec<u8>>,
+    parts: OrderedMap<u8, Vec<u8>>,
     until: Time,
 }
 
@@ -41,7 +41,7 @@ impl Default for ReassemblyLimits {
 impl Reassembly {
     /// Nothing yet.
     pub fn new(limits: ReassemblyLimits) -> Self {
-        Self { limits, messages: BTreeMap::new() }
+        Self { limits, messages: OrderedMap::new() }
     }
 
     /// Takes the user data of a short message in, which begins with a header; gives the whole message when this was
@@ -67,13 +67,13 @@ impl Reassembly {
         if !self.messages.contains_key(&key) {
             self.make_room(sender)?;
             let until = now + self.limits.hold;
-            self.messages.insert(key.clone(), Partial { total, parts: BTreeMap::new(), until });
+            self.messages.insert(key.clone(), Partial { total, parts: OrderedMap::new(), until });
         }
         let Some(message) = self.messages.get_mut(&key) else { return Err(SmsError::Full) };
         let known = message.parts.get(&sequence);
         if message.total != total || known.is_some_and(|known| known != content) {
             // Another message with the same number has begun: the old one will not become whole any more.
-            let parts = BTreeMap::from([(sequence, content.to_vec())]);
+            let parts = OrderedMap::from([(sequence, content.to_vec())]);
             *message = Partial { total, parts, until: now + self.limits.hold };
             return if total == 1 { Ok(Some(content.to_vec())) } else { Err(SmsError::Contradiction) };
         }

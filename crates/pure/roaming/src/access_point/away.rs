@@ -1,7 +1,7 @@
 use guestright_identity::{Certificate, KeyId};
+use guestright_ordered::OrderedMap;
 use guestright_reciprocity::ServiceClass;
 use guestright_units::{Bytes, Micros, TeamId, Time};
-use std::collections::BTreeMap;
 
 /// How many answers are remembered for members, and for teams; beyond that the oldest is forgotten.
 const ANSWERS_MAX: usize = 4_096;
@@ -51,14 +51,14 @@ pub(super) struct Away {
     left: Bytes,
     /// Until when it was filled up.
     filled: Option<Time>,
-    members: BTreeMap<KeyId, Answer>,
-    teams: BTreeMap<TeamId, Answer>,
+    members: OrderedMap<KeyId, Answer>,
+    teams: OrderedMap<TeamId, Answer>,
 }
 
 impl Away {
     /// With all that may be carried in a day.
     pub(super) fn new(per_day: Bytes) -> Self {
-        Self { per_day, left: per_day, filled: None, members: BTreeMap::new(), teams: BTreeMap::new() }
+        Self { per_day, left: per_day, filled: None, members: OrderedMap::new(), teams: OrderedMap::new() }
     }
 
     /// From now on so much may be carried in a day; what was used today stays used.
@@ -136,7 +136,7 @@ impl Away {
     }
 }
 
-fn remember<K: Ord + Copy>(answers: &mut BTreeMap<K, Answer>, who: K, answer: Answer) {
+fn remember<K: Ord + Copy>(answers: &mut OrderedMap<K, Answer>, who: K, answer: Answer) {
     answers.insert(who, answer);
     if answers.len() > ANSWERS_MAX {
         let oldest = answers.iter().min_by_key(|(_, answer)| answer.at).map(|(&who, _)| who);
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn so_many_answers_are_remembered() {
-        let mut answers = BTreeMap::new();
+        let mut answers = OrderedMap::new();
         for number in 0..=ANSWERS_MAX as u64 {
             remember(&mut answers, number, Answer { grant: None, at: NOW + Micros(number) });
         }

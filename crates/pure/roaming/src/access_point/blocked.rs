@@ -7,8 +7,9 @@ use super::session::{Session, Stage};
 use super::{AccessPoint, Address, Event};
 use crate::message::{Code, Device};
 use guestright_units::{Time, UnixSeconds};
-use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+
+use guestright_ordered::OrderedSet;
 
 /// What whoever is blocked reads.
 pub const BLOCKED: &str = "this household does not serve this device";
@@ -39,7 +40,7 @@ impl AccessPoint {
     }
 
     /// The devices that the household does not serve.
-    pub fn blocked_devices(&self) -> &BTreeSet<Device> {
+    pub fn blocked_devices(&self) -> &OrderedSet<Device> {
         &self.blocked
     }
 

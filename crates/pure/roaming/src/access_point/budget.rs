@@ -212,7 +212,7 @@ mod tests {
         #[test]
         fn what_is_granted_is_what_can_be_claimed(steps in prop::collection::vec((0_u8..4, 0_u64..100), 1..60)) {
             let (mut budget, mut counted, mut signed, mut granted) = (Budget::default(), 0_u64, 0_u64, 0_u64);
-            let mut used = std::collections::BTreeMap::<HoldId, (u64, u64)>::new();
+            let mut used = guestright_ordered::OrderedMap::<HoldId, (u64, u64)>::new();
             let mut next = 0_u8;
             for (what, bytes) in steps {
                 match what {

@@ -1,6 +1,6 @@
 use crate::access_point::Address;
+use guestright_ordered::OrderedMap;
 use guestright_units::{Micros, TeamId, Time};
-use std::collections::BTreeMap;
 
 /// How many are remembered; beyond that the one that left first is forgotten.
 const DEBTORS_MAX: usize = 4_096;
@@ -14,7 +14,7 @@ const REMEMBERED: Micros = Micros::from_seconds(600);
 /// with a small window: what a forger does to others costs them a moment.
 #[derive(Debug, Default)]
 pub(super) struct Debtors {
-    until: BTreeMap<([u8; 6], TeamId), Time>,
+    until: OrderedMap<([u8; 6], TeamId), Time>,
 }
 
 impl Debtors {

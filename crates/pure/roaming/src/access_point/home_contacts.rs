@@ -7,9 +7,10 @@
 use crate::access_point::sessions::Sessions;
 use crate::access_point::{Address, CONTACT, ContactLimits, Path};
 use guestright_units::{Micros, Time};
-use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::num::NonZeroU16;
+
+use guestright_ordered::OrderedMap;
 
 /// What a finished contact leaves to the last words on its connection.
 const LINGER: Micros = Micros::from_seconds(1);
@@ -89,12 +90,12 @@ pub(super) struct Reached {
 /// The connections to homes that are open, and the memory of those that were.
 #[derive(Debug, Default)]
 pub(super) struct HomeContacts {
-    open: BTreeMap<Path, Contact>,
+    open: OrderedMap<Path, Contact>,
     next: Path,
-    minutes: BTreeMap<Who, Minute>,
-    waits: BTreeMap<Address, Wait>,
+    minutes: OrderedMap<Who, Minute>,
+    waits: OrderedMap<Address, Wait>,
     /// Homes that were pardoned, and until when they are not again.
-    pardoned: BTreeMap<Ipv4Addr, Time>,
+    pardoned: OrderedMap<Ipv4Addr, Time>,
 }
 
 impl Contact {

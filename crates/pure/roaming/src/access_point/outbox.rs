@@ -1,8 +1,8 @@
 use crate::message::Reference;
 use guestright_identity::Certificate;
+use guestright_ordered::OrderedMap;
 use guestright_receipt::{Bundle, Receipt, SessionKey};
 use guestright_units::{Bytes, Time};
-use std::collections::BTreeMap;
 
 /// How many receipts wait for the team server at most; beyond that the oldest sessions give way. They stay in the
 /// access point's own store.
@@ -12,7 +12,7 @@ const WAITING_MAX: usize = 10_000;
 /// the home would not know what was on which hold.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    waiting: BTreeMap<(SessionKey, Bytes), (Receipt, Certificate)>,
+    waiting: OrderedMap<(SessionKey, Bytes), (Receipt, Certificate)>,
     due: Option<Time>,
     sent: Option<Sent>,
 }

@@ -1,8 +1,8 @@
 use crate::access_point::{Address, Path};
 use crate::message::{Nonce, Reference};
 use guestright_identity::Certificate;
+use guestright_ordered::OrderedMap;
 use guestright_units::{Micros, Time};
-use std::collections::BTreeMap;
 
 /// A question to the team server that was not answered yet.
 #[derive(Debug)]
@@ -23,8 +23,8 @@ pub(super) struct Question {
 /// Questions to the team server that are under way, and who was asked about a moment ago.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
-    under_way: BTreeMap<Reference, Question>,
-    asked_at: BTreeMap<Station, Time>,
+    under_way: OrderedMap<Reference, Question>,
+    asked_at: OrderedMap<Station, Time>,
 }
 
 /// Who may ask every so often: a computer for itself, and for its tunnel. Addresses are free, so they do not count.

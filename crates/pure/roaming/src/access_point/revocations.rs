@@ -1,6 +1,6 @@
 use guestright_identity::{Certificate, IdentityError, RevocationList};
+use guestright_ordered::OrderedMap;
 use guestright_units::{TeamId, UnixSeconds};
-use std::collections::BTreeMap;
 
 /// Of so many other teams the lists are kept; each has up to 48 KiB. Beyond that their homes still refuse.
 const OTHERS_MAX: usize = 64;
@@ -8,7 +8,7 @@ const OTHERS_MAX: usize = 64;
 /// Whom teams have revoked, as far as the team server has handed it on.
 #[derive(Debug, Default)]
 pub(super) struct Revocations {
-    by_team: BTreeMap<TeamId, RevocationList>,
+    by_team: OrderedMap<TeamId, RevocationList>,
 }
 
 impl Revocations {
@@ -39,6 +39,7 @@ mod tests {
     use guestright_identity::{SecretKey, Suite};
     use rand::SeedableRng as _;
     use rand::rngs::StdRng;
+    use std::collections::BTreeMap;
 
     #[test]
     fn the_own_teams_list_has_room_when_others_have_taken_theirs() {

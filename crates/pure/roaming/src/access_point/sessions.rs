@@ -5,13 +5,14 @@ use crate::spread;
 use guestright_reciprocity::ServiceClass;
 use guestright_units::{Bytes, Micros, Time};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+
+use guestright_ordered::OrderedMap;
 
 /// Whom the access point serves, or is about to.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
-    by_address: BTreeMap<Address, Session>,
+    by_address: OrderedMap<Address, Session>,
 }
 
 impl Sessions {

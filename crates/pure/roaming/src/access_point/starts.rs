@@ -1,6 +1,6 @@
 use guestright_identity::KeyId;
+use guestright_ordered::OrderedMap;
 use guestright_units::UnixSeconds;
-use std::collections::BTreeMap;
 
 /// How many members may begin a session within one second.
 const STARTS_MAX: usize = 4_096;
@@ -10,7 +10,7 @@ const STARTS_MAX: usize = 4_096;
 #[derive(Debug, Default)]
 pub(super) struct Starts {
     second: UnixSeconds,
-    latest: BTreeMap<KeyId, UnixSeconds>,
+    latest: OrderedMap<KeyId, UnixSeconds>,
 }
 
 impl Starts {

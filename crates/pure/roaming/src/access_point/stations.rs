@@ -4,8 +4,8 @@
 //! a session that ends badly ends the station's stay, so that its home and this household are asked again.
 
 use crate::access_point::Event;
+use guestright_ordered::OrderedMap;
 use guestright_units::{Micros, TeamId, Time};
-use std::collections::BTreeMap;
 
 /// A station's hardware address. On the network that it has joined, its frames are encrypted with keys of its own.
 pub type Station = [u8; 6];
@@ -63,7 +63,7 @@ impl Entry {
 /// Who has joined.
 #[derive(Debug, Default)]
 pub(super) struct Stations {
-    entries: BTreeMap<Station, Entry>,
+    entries: OrderedMap<Station, Entry>,
 }
 
 impl Stations {
@@ -120,7 +120,7 @@ impl Stations {
 
     /// Forgets who has gone without a word. Should one be there after all, it has to prove itself again.
     pub(super) fn handle_timeout(&mut self, now: Time) -> Vec<Event> {
-        let due = self.entries.extract_if(.., |_, entry| entry.due() <= now);
+        let due = self.entries.extract_if(|_, entry| entry.due() <= now);
         let reason = "nothing was reported of it for a long time";
         due.map(|(station, _)| Event::Dismiss { station, reason }).collect()
     }

@@ -1,8 +1,9 @@
 //! Which shown receipts are worth keeping. Identities are free, so anybody can make valid receipts without end.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use guestright_receipt::Receipt;
 use guestright_units::{Bytes, Micros, TeamId, Time};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// How many sponsors are remembered for a day.
 const SPONSORS_MAX: usize = 65_536;

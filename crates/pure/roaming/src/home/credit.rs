@@ -16,7 +16,9 @@ use guestright_receipt::SessionKey;
 use guestright_reciprocity::{Chain, ChainQuery, ClassBounds, Graph, Ind, ServiceClass};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use rand::CryptoRng;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
+
+use guestright_ordered::{OrderedMap, OrderedSet};
 pub(super) use trials::TrialQuestion;
 use trials::Trials;
 use visit::{Of, Slice, Visit};
@@ -127,17 +129,17 @@ pub(super) struct Credit {
     holds: Holds,
     allowance: Allowance,
     /// What the household gives to single teams beyond the allowance, by its own choice, and has left for them.
-    sponsored: BTreeMap<TeamId, Bytes>,
+    sponsored: OrderedMap<TeamId, Bytes>,
     /// Until then everybody is served, and the allowance stays as it is.
     everybody_until: Option<UnixSeconds>,
-    visits: BTreeMap<SessionKey, Visit>,
+    visits: OrderedMap<SessionKey, Visit>,
     /// Which visit asked for each hold.
-    asked: BTreeMap<HoldId, SessionKey>,
-    neighbours: BTreeMap<TeamId, Neighbour>,
+    asked: OrderedMap<HoldId, SessionKey>,
+    neighbours: OrderedMap<TeamId, Neighbour>,
     /// HOLDs that wait for a link.
-    unsent: BTreeMap<TeamId, Vec<HoldId>>,
+    unsent: OrderedMap<TeamId, Vec<HoldId>>,
     /// Visits for which a chain was refused: others are to be tried.
-    refused: BTreeSet<SessionKey>,
+    refused: OrderedSet<SessionKey>,
     /// What was set aside for stations that nobody signs for.
     trials: Trials,
     outputs: VecDeque<Output>,
@@ -152,11 +154,11 @@ impl Credit {
             allowance: Allowance::new(config.allowance, kept.allowance, now),
             sponsored: kept.sponsored.into_iter().collect(),
             everybody_until: None,
-            visits: BTreeMap::new(),
-            asked: BTreeMap::new(),
-            neighbours: BTreeMap::new(),
-            unsent: BTreeMap::new(),
-            refused: BTreeSet::new(),
+            visits: OrderedMap::new(),
+            asked: OrderedMap::new(),
+            neighbours: OrderedMap::new(),
+            unsent: OrderedMap::new(),
+            refused: OrderedSet::new(),
             trials: Trials::default(),
             outputs: VecDeque::new(),
             written: 0,
@@ -200,7 +202,7 @@ impl Credit {
         true
     }
 
-    pub(super) fn sponsored(&self) -> &BTreeMap<TeamId, Bytes> {
+    pub(super) fn sponsored(&self) -> &OrderedMap<TeamId, Bytes> {
         &self.sponsored
     }
 

@@ -2,9 +2,9 @@
 
 use super::Peer;
 use crate::message::Reference;
+use guestright_ordered::OrderedMap;
 use guestright_radius::relay::{Conversation, Question};
 use guestright_units::{Micros, TeamId, Time};
-use std::collections::BTreeMap;
 
 /// After so long nobody waits for an answer any more: an access point gives a home 8 s.
 const WAIT: Micros = Micros::from_seconds(10);
@@ -19,9 +19,9 @@ const PACES_MAX: usize = 1_024;
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Joining {
-    asked: BTreeMap<(TeamId, Conversation), Asked>,
+    asked: OrderedMap<(TeamId, Conversation), Asked>,
     /// By when the first questions to a team would have been asked, one after the other.
-    paces: BTreeMap<TeamId, Time>,
+    paces: OrderedMap<TeamId, Time>,
 }
 
 #[derive(Debug)]

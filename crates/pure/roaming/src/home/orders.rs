@@ -5,7 +5,7 @@
 
 use super::Peer;
 use crate::message::{BlockedDevices, Inquiry, Message, Reference};
-use std::collections::BTreeSet;
+use guestright_ordered::OrderedSet;
 
 /// The newest form of an outcome that this program reads.
 pub(super) const OUTCOME_VERSION: u8 = 1;
@@ -15,7 +15,7 @@ pub(super) const OUTCOME_VERSION: u8 = 1;
 struct DeviceList {
     reference: Reference,
     devices: BlockedDevices,
-    unsent: BTreeSet<Peer>,
+    unsent: OrderedSet<Peer>,
 }
 
 /// The list for access points, once there is one.
@@ -24,7 +24,7 @@ pub(super) struct Devices(Option<DeviceList>);
 
 impl Devices {
     /// From now on this is the list, and these access points have yet to be sent it.
-    pub(super) fn set(&mut self, devices: BlockedDevices, reference: Reference, unsent: BTreeSet<Peer>) {
+    pub(super) fn set(&mut self, devices: BlockedDevices, reference: Reference, unsent: OrderedSet<Peer>) {
         self.0 = Some(DeviceList { reference, devices, unsent });
     }
 

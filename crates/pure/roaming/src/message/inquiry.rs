@@ -2,9 +2,10 @@
 
 use crate::message::frame::Frame;
 use crate::message::{MessageError, Writer, printable};
-use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
+
+use guestright_ordered::OrderedSet;
 
 /// A device, by its hardware address.
 pub type Device = [u8; 6];
@@ -68,7 +69,7 @@ impl FromStr for GuestId {
 
 /// The devices that a household does not serve: at most [`Self::MAX`], each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BlockedDevices(BTreeSet<Device>);
+pub struct BlockedDevices(OrderedSet<Device>);
 
 impl BlockedDevices {
     /// How many there may be. In a message each has six bytes.
@@ -76,7 +77,7 @@ impl BlockedDevices {
 
     /// A list of these devices; nothing if there are more than [`Self::MAX`].
     pub fn new(devices: impl IntoIterator<Item = Device>) -> Option<Self> {
-        let mut list = BTreeSet::new();
+        let mut list = OrderedSet::new();
         for device in devices {
             list.insert(device);
             if list.len() > Self::MAX {

@@ -3,8 +3,9 @@
 use super::check_renewing_key;
 use guestright_identity::{Certificate, IdentityError, KeyId, RevocationList, SecretKey, Warrant};
 use guestright_units::{Micros, Time, UnixSeconds};
-use std::collections::BTreeMap;
 use std::fmt;
+
+use guestright_ordered::OrderedMap;
 use thiserror::Error;
 
 /// By what a home renews.
@@ -40,7 +41,7 @@ pub enum NotRenewed {
 pub struct Renewer {
     config: RenewerConfig,
     /// By key: what was made for it last, and when.
-    made: BTreeMap<KeyId, (Time, Certificate)>,
+    made: OrderedMap<KeyId, (Time, Certificate)>,
 }
 
 /// How many keys a home remembers; more have none of its team's memory, and are signed for anew.
@@ -60,7 +61,7 @@ impl Renewer {
         if config.key.public() != config.warrant.renewing() {
             return Err(IdentityError::Malformed("the warrant is for another renewing key").into());
         }
-        Ok(Self { config, made: BTreeMap::new() })
+        Ok(Self { config, made: OrderedMap::new() })
     }
 
     /// The team's word for the key.

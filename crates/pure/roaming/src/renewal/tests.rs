@@ -4,7 +4,6 @@ use guestright_identity::{KeyId, Role, SecretKey, Suite, Warrant};
 use guestright_reciprocity::StrangerCounters;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use std::collections::BTreeMap;
 
 const START: UnixSeconds = UnixSeconds(1_800_000_000);
 const MINUTE: u64 = 60;
@@ -47,7 +46,7 @@ impl Team {
     }
 
     fn revoked(&self, key: KeyId, since: UnixSeconds) -> RevocationList {
-        let revoked = BTreeMap::from([(key, since)]);
+        let revoked = std::collections::BTreeMap::from([(key, since)]);
         RevocationList::issue(&self.key, 1, since, revoked).unwrap()
     }
 }

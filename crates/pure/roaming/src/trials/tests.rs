@@ -131,7 +131,7 @@ proptest! {
         let mut trials = Trials::new(CONFIG, NOW);
         let (mut now, mut asked) = (NOW, VecDeque::new());
         let (mut given, mut back, mut carried) = (0, 0, 0);
-        let mut open = BTreeMap::<Address, (u64, u64)>::new();
+        let mut open = OrderedMap::<Address, (u64, u64)>::new();
         for (what, number, bytes, seconds) in steps {
             let address = station(number);
             match what {

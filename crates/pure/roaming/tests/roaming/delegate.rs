@@ -41,7 +41,7 @@ fn refused(delegate: &mut Delegate) -> Vec<(ConnectionId, &'static str)> {
 /// What comes of a connection for this member: a question, or why there is none.
 fn outcome(mandate: &Mandate, spent: Option<Spent>, now: Time) -> &'static str {
     let spent = spent.map(|spent| (mandate.delegation().member_id(), spent));
-    let mut delegate = Delegate::new(Config::default(), spent.into_iter().collect(), BTreeMap::new());
+    let mut delegate = Delegate::new(Config::default(), spent, BTreeMap::new());
     connect(&mut delegate, 1, now);
     let mut rng = StdRng::seed_from_u64(2);
     delegate.handle_lookup(1, Some((mandate, Bundle::default())), &Reading::default(), &mut rng, now);

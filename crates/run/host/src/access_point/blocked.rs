@@ -4,14 +4,15 @@ use crate::private;
 use guestright_error::{OrFail as _, RunError};
 use guestright_firewall::MacAddress;
 use guestright_roaming::message::{BlockedDevices, Device};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+use guestright_ordered::OrderedSet;
 
 /// The list, as it is in its file.
 #[derive(Debug)]
 pub(super) struct Blocked {
     file: PathBuf,
-    devices: BTreeSet<Device>,
+    devices: OrderedSet<Device>,
 }
 
 impl Blocked {
@@ -36,7 +37,7 @@ impl Blocked {
         Ok(Self { devices: devices.into_iter().map(MacAddress::bytes).collect(), file })
     }
 
-    pub(super) fn devices(&self) -> &BTreeSet<Device> {
+    pub(super) fn devices(&self) -> &OrderedSet<Device> {
         &self.devices
     }
 
@@ -45,8 +46,8 @@ impl Blocked {
     /// # Errors
     /// It cannot be written. Then neither the devices of this list nor those of the one before are to be served, and all of them come
     /// with the error.
-    pub(super) fn keep(&mut self, list: &BlockedDevices) -> Result<(), (RunError, BTreeSet<Device>)> {
-        let devices: BTreeSet<_> = list.iter().collect();
+    pub(super) fn keep(&mut self, list: &BlockedDevices) -> Result<(), (RunError, OrderedSet<Device>)> {
+        let devices: OrderedSet<_> = list.iter().collect();
         if devices == self.devices {
             return Ok(());
         }

@@ -6,6 +6,7 @@ use guestright_firewall::{
     self as firewall, Class, Firewall, FirewallError, Flow, Layers, MacAddress, Passing, Shaping, Traffic,
     translated_ports,
 };
+use guestright_ordered::OrderedMap;
 use guestright_reciprocity::ServiceClass;
 use guestright_roaming::access_point::{Address, Gate};
 use guestright_units::Bytes;
@@ -116,7 +117,7 @@ struct Grants {
     /// Whether that failed before.
     blind: bool,
     /// Who could not be let through yet: it is tried again.
-    unopened: BTreeMap<Address, (ServiceClass, Bytes)>,
+    unopened: OrderedMap<Address, (ServiceClass, Bytes)>,
 }
 
 /// What is kept in mind about the layers.

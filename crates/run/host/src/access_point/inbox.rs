@@ -5,10 +5,12 @@
 
 use super::link::{DATAGRAM, FromLink};
 use guestright_roaming::access_point::{CONTACT, Path};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
+
+use guestright_ordered::OrderedMap;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -105,10 +107,10 @@ type Refused = (FromLink, Arc<Notify>);
 /// The queues of visitors, or of strangers.
 struct Queues {
     pace: Pace,
-    waiting: BTreeMap<Sender, Waiting>,
+    waiting: OrderedMap<Sender, Waiting>,
     /// Those with something waiting, in the order of their turns.
     turns: VecDeque<Sender>,
-    meters: BTreeMap<Sender, Meter>,
+    meters: OrderedMap<Sender, Meter>,
     /// A sender has nothing more waiting, so that there is room for another.
     left: Arc<Notify>,
 }
@@ -117,9 +119,9 @@ impl Queues {
     fn new(pace: Pace) -> Self {
         Self {
             pace,
-            waiting: BTreeMap::new(),
+            waiting: OrderedMap::new(),
             turns: VecDeque::new(),
-            meters: BTreeMap::new(),
+            meters: OrderedMap::new(),
             left: Arc::default(),
         }
     }

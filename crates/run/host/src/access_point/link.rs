@@ -6,10 +6,11 @@ use crate::listen::{self, Acceptor};
 use guestright_channel::MessageReader;
 use guestright_roaming::access_point::Path;
 use guestright_roaming::message::{HEADER_BLOCK_MAX, MESSAGE_MAX, START_LINE_MAX, message_len};
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+
+use guestright_ordered::OrderedMap;
 use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpStream, UdpSocket};
@@ -62,7 +63,7 @@ struct Connection {
 pub(super) struct Link {
     datagrams: Arc<UdpSocket>,
     listener: Acceptor,
-    connections: BTreeMap<Path, Connection>,
+    connections: OrderedMap<Path, Connection>,
     next_path: Path,
     door: Door,
 }
@@ -83,7 +84,7 @@ impl Link {
                 inward.datagram(ip, path, FromLink::Message { ip, path, bytes });
             }
         });
-        Ok(Self { datagrams, listener, connections: BTreeMap::new(), next_path: 1, door })
+        Ok(Self { datagrams, listener, connections: OrderedMap::new(), next_path: 1, door })
     }
 
     /// Says which paths belong to sessions: nobody on them waits behind strangers, or gives way to them.

@@ -5,6 +5,7 @@
 use super::{HomeState, Loop};
 use crate::refusals::{Refusals, Why};
 use guestright_firewall::MacAddress;
+use guestright_ordered::OrderedMap;
 use guestright_overview::{
     ANSWER_VERSION, AccessPoint, Answer, Class, Count, Guest, Key, Name, Rate, RefusedBy, Sentence, ServedBy,
     Sum, Team,
@@ -24,7 +25,7 @@ type SessionId = (Address, UnixSeconds);
 /// What is remembered between two questions.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
-    sessions: BTreeMap<SessionId, Seen>,
+    sessions: OrderedMap<SessionId, Seen>,
     refusals: Refusals,
 }
 

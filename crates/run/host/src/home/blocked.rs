@@ -7,10 +7,11 @@ use guestright_firewall::MacAddress;
 use guestright_roaming::message::BlockedDevices;
 use guestright_units::{TeamId, UnixSeconds};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+
+use guestright_ordered::OrderedMap;
 use tokio::sync::oneshot;
 
 /// What is blocked is either of these.
@@ -32,7 +33,7 @@ const DEVICES: Kind = Kind { file: "blocked-devices.json", field: "device", max:
 struct List<K> {
     kind: Kind,
     file: PathBuf,
-    since: BTreeMap<K, UnixSeconds>,
+    since: OrderedMap<K, UnixSeconds>,
 }
 
 impl<K: Copy + Ord + Display + FromStr> List<K> {
@@ -49,7 +50,7 @@ impl<K: Copy + Ord + Display + FromStr> List<K> {
             let since = line.get("since")?.as_u64()?;
             (line.len() == 2).then_some((key, UnixSeconds(since)))
         };
-        let since: Option<BTreeMap<_, _>> = lines.iter().map(one).collect();
+        let since: Option<OrderedMap<_, _>> = lines.iter().map(one).collect();
         let since = since.filter(|since| since.len() <= kind.max);
         let since = since.ok_or_else(|| RunError::config(damaged()))?;
         Ok(Self { kind, file, since })
@@ -83,7 +84,7 @@ impl<K: Copy + Ord + Display + FromStr> List<K> {
     }
 }
 
-fn lines<K: Display>(field: &str, all: &BTreeMap<K, UnixSeconds>) -> Vec<Value> {
+fn lines<K: Display>(field: &str, all: &OrderedMap<K, UnixSeconds>) -> Vec<Value> {
     all.iter().map(|(key, since)| json!({ field: key.to_string(), "since": since.0 })).collect()
 }
 
@@ -249,7 +250,7 @@ mod tests {
         assert!(!blocked.teams.change(team(1), Some(NOW.plus(2))).unwrap(), "it is already");
         assert!(blocked.devices.change(device(1), Some(NOW.plus(3))).unwrap());
         let mut again = Blocked::open(folder.path()).unwrap();
-        assert_eq!(again.teams.since, BTreeMap::from([(team(1), NOW), (team(2), NOW.plus(1))]));
+        assert_eq!(again.teams.since, OrderedMap::from([(team(1), NOW), (team(2), NOW.plus(1))]));
         assert!(again.teams.change(team(1), None).unwrap());
         assert!(!again.teams.change(team(3), None).unwrap());
         let again = Blocked::open(folder.path()).unwrap();

@@ -22,6 +22,7 @@ use guestright_clock::Clock;
 use guestright_directory::Address;
 use guestright_error::{OrFail as _, RunError};
 use guestright_identity::{Certificate, KeyId};
+use guestright_ordered::OrderedMap;
 use guestright_receipt::{Bundle, Receipt};
 use guestright_roaming::Delegate;
 use guestright_roaming::delegate::{Config, ConnectionId, ConnectionStatus, Event, Mandate, Reading, Way};
@@ -32,7 +33,6 @@ use meter::Meter;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 use sources::{Found, Sources};
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -122,7 +122,7 @@ struct Task {
     meter: Meter,
     ipsec: Option<Ipsec>,
     /// The members whose tunnel is IPsec's, by the connection about it.
-    named: BTreeMap<ConnectionId, String>,
+    named: OrderedMap<ConnectionId, String>,
     inputs: mpsc::Sender<Input>,
     sources: Sources,
     news: mpsc::Sender<News>,
@@ -167,7 +167,7 @@ impl Delegates {
             book,
             meter,
             ipsec,
-            named: BTreeMap::new(),
+            named: OrderedMap::new(),
             inputs,
             sources,
             news: sender,

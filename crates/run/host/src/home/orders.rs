@@ -5,11 +5,11 @@
 
 use super::Loop;
 use guestright_identity::KeyId;
+use guestright_ordered::OrderedMap;
 use guestright_roaming::home::Peer;
 use guestright_roaming::message::{BlockedDevices, GuestId, Outcome, Reference};
 use guestright_units::{Micros, Time};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 
 /// An access point writes a small file at most, and then answers.
@@ -43,7 +43,7 @@ impl Report {
 
 #[derive(Debug)]
 struct Order {
-    awaited: BTreeMap<Peer, KeyId>,
+    awaited: OrderedMap<Peer, KeyId>,
     report: Report,
     until: Time,
     reply: oneshot::Sender<Report>,
@@ -66,7 +66,7 @@ impl Order {
 #[derive(Debug, Default)]
 pub(super) struct Orders {
     last: Reference,
-    open: BTreeMap<Reference, Order>,
+    open: OrderedMap<Reference, Order>,
 }
 
 impl Orders {
@@ -124,7 +124,7 @@ impl Orders {
 
     fn end_finished(&mut self, now: Time) {
         let is_over = |order: &mut Order| order.awaited.is_empty() || order.until <= now;
-        self.open.extract_if(.., |_, order| is_over(order)).for_each(|(_, order)| order.end());
+        self.open.extract_if(|_, order| is_over(order)).for_each(|(_, order)| order.end());
     }
 }
 

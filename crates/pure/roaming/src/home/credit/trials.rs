@@ -7,8 +7,8 @@ use super::Credit;
 use crate::home::Peer;
 use crate::message::Reference;
 use guestright_identity::KeyId;
+use guestright_ordered::OrderedMap;
 use guestright_units::{Bytes, Time};
-use std::collections::BTreeMap;
 
 /// How many may be under way. What the oldest has left counts as carried.
 const TRIALS_MAX: usize = 256;
@@ -28,7 +28,7 @@ pub(in crate::home) struct TrialQuestion {
 #[derive(Debug, Default)]
 pub(super) struct Trials {
     /// By access point and its number of the trial, which rises.
-    given: BTreeMap<(KeyId, Reference), Bytes>,
+    given: OrderedMap<(KeyId, Reference), Bytes>,
 }
 
 impl Credit {

@@ -2,9 +2,9 @@ use super::SessionQuestion;
 use crate::home::Peer;
 use crate::message::Reference;
 use guestright_credit::{HoldId, Proof, Signed};
+use guestright_ordered::{OrderedMap, OrderedSet};
 use guestright_reciprocity::ServiceClass;
 use guestright_units::{Bytes, TeamId, Time};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// A session that an access point has asked about.
 #[derive(Debug)]
@@ -32,9 +32,9 @@ pub(super) struct Visit {
     /// was granted less what was signed for.
     pub(super) left: Bytes,
     /// Holds that were asked for and not answered.
-    pub(super) pending: BTreeSet<HoldId>,
+    pub(super) pending: OrderedSet<HoldId>,
     /// How much the chains that were tried since the last question may carry: nothing as long as there is no answer.
-    pub(super) ceilings: BTreeMap<Vec<TeamId>, Bytes>,
+    pub(super) ceilings: OrderedMap<Vec<TeamId>, Bytes>,
     pub(super) rounds: u32,
     /// How it is served.
     pub(super) class: ServiceClass,
@@ -78,8 +78,8 @@ impl Visit {
             given_away: Bytes(0),
             reserved: Bytes(0),
             left,
-            pending: BTreeSet::new(),
-            ceilings: BTreeMap::new(),
+            pending: OrderedSet::new(),
+            ceilings: OrderedMap::new(),
             rounds: 0,
             class: ServiceClass::Lowest,
             is_answered: false,

@@ -4,8 +4,9 @@ use super::Input;
 use guestright_channel::MessageReader;
 use guestright_roaming::delegate::ConnectionId;
 use guestright_roaming::message::{MESSAGE_MAX, message_len};
-use std::collections::BTreeMap;
 use std::time::Duration;
+
+use guestright_ordered::OrderedMap;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -28,7 +29,7 @@ pub(super) struct Connection {
 /// All of them.
 #[derive(Debug, Default)]
 pub(super) struct Connections {
-    open: BTreeMap<ConnectionId, Connection>,
+    open: OrderedMap<ConnectionId, Connection>,
     next: ConnectionId,
 }
 

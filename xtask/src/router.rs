@@ -46,7 +46,7 @@ pub(crate) struct Target {
 /// instructions to say it, do not fit into the flash of these routers; the other processors' programs do say it.
 const MIPS: &str = " --cfg libc_unstable_musl_v1_2 -C relocation-model=static -C llvm-args=-disable-mips-df-succbb-search=false \
                     -C llvm-args=-disable-mips-df-forward-search=false -C llvm-args=-mips-tail-calls=true \
-                    -Z unstable-options -C panic=immediate-abort";
+                    -Z unstable-options -C panic=immediate-abort -Z location-detail=none";
 
 /// What routers are made of, and the budgets that `docs/measurements.md` argues for.
 const TARGETS: [Target; 6] = [
@@ -69,7 +69,8 @@ const SQLITE_FLAGS: &str = "-USQLITE_ENABLE_FTS3 -USQLITE_ENABLE_FTS3_PARENTHESI
      -USQLITE_SOUNDEX -USQLITE_ENABLE_LOAD_EXTENSION -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_OMIT_JSON \
      -USQLITE_ENABLE_API_ARMOR -DSQLITE_OMIT_AUTHORIZATION -DSQLITE_OMIT_DATETIME_FUNCS -DSQLITE_OMIT_DEPRECATED \
      -DSQLITE_OMIT_PROGRESS_CALLBACK -DSQLITE_OMIT_SHARED_CACHE -DSQLITE_OMIT_TRACE -DSQLITE_OMIT_UTF16 \
-     -DSQLITE_UNTESTABLE";
+     -DSQLITE_UNTESTABLE -DSQLITE_OMIT_COMPILEOPTION_DIAGS -DSQLITE_OMIT_COMPLETE -DSQLITE_OMIT_DESERIALIZE \
+     -DSQLITE_OMIT_GET_TABLE -DSQLITE_OMIT_INCRBLOB -DSQLITE_OMIT_INTROSPECTION_PRAGMAS -DSQLITE_OMIT_TCL_VARIABLE";
 
 /// Of the same kind, for rustc. (Zig has the C library.) SHA-2's rounds are a loop: written out they are 50 kB on MIPS, and
 /// next to the curve's arithmetic nobody waits for them.
@@ -78,6 +79,16 @@ const FLAGS: &str = "-C force-unwind-tables=no -C link-self-contained=no --cfg s
 /// The same for C on MIPS. Whatever lies at one address needs no table of addresses either.
 const MIPS_C: &str = " -fno-PIC -fno-PIE -mllvm -disable-mips-df-succbb-search=false \
                       -mllvm -disable-mips-df-forward-search=false -mllvm -mips-tail-calls=true";
+
+/// What links the program, because Zig does not let all of the options through that follow. It is found by its name, which is the
+/// same in every folder of a checkout.
+const LINKER: &str = "relink.sh";
+
+/// Functions and constants with the same bytes are one, also where their addresses are compared: Rust promises nothing of them,
+/// and of SQLite's functions that are compared only `noopStepFunc` and callbacks that do nothing are found to be equal, where the
+/// answer is the same. What has to be corrected when the program starts, because it may be anywhere in memory, is a map of bits in
+/// place of 24 bytes for each address. Tables for unwinding are left out by `relink.ld`.
+const LINK_FLAGS: &str = "--icf=all -O2 --pack-dyn-relocs=relr --no-eh-frame-hdr";
 
 /// A function of the C library that does not work at one address.
 const DLSYM: &str = "xtask/src/router/dlsym.c";
@@ -217,10 +228,12 @@ impl Target {
             let flags = format!("profile.router.package.{package}.rustflags=[\"-Clink-arg={file}\"]");
             command.args(["-Z", "profile-rustflags", "--config", &flags]);
         }
+        command.env("GUESTRIGHT_LINK", LINK_FLAGS).env("GUESTRIGHT_TARGET", self.triple.replace('-', "_"));
         let renamed = Renamed::new(root, folder);
         command.env("CFLAGS", format!("{C_FLAGS}{} {}", self.c_flags, renamed.c_flags()));
         command.env("LIBSQLITE3_FLAGS", SQLITE_FLAGS);
-        command.env("RUSTFLAGS", format!("{FLAGS}{} {}", self.flags, renamed.rustc_flags()));
+        command
+            .env("RUSTFLAGS", format!("{FLAGS} -C linker={LINKER}{} {}", self.flags, renamed.rustc_flags()));
         command
     }
 }
@@ -248,11 +261,11 @@ pub(crate) fn zigbuild() -> Command {
     command
 }
 
-/// Zig comes before whatever else has its name, where `scripts/setup.sh router` has put it.
+/// Zig comes before whatever else has its name, where `scripts/setup.sh router` has put it. With it comes [`LINKER`].
 pub(crate) fn with_zig(command: &mut Command) -> &mut Command {
-    let own = workspace::root().join("target/zig/bin");
+    let own = ["target/zig/bin", "xtask/src/router"].map(|folder| workspace::root().join(folder));
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let all = std::iter::once(own).chain(std::env::split_paths(&path));
+    let all = own.into_iter().chain(std::env::split_paths(&path));
     match std::env::join_paths(all) {
         Ok(path) => command.env("PATH", path),
         Err(_) => command,

@@ -13,7 +13,6 @@ use std::ops::{Bound, Index, RangeBounds};
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OrderedMap<K, V> {
     /// Pointers, so that insertion and removal are the same code for all kinds.
-    #[expect(clippy::vec_box, reason = "a list of pointers has the same code whatever they point to")]
     entries: Vec<Box<(K, V)>>,
 }
 

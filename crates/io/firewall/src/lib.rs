@@ -68,7 +68,7 @@ pub use error::FirewallError;
 pub use firewall::{Comparison, Firewall, Gate, Layers, MENDED, Passing, Reading, Traffic, check};
 pub use gateway::{GatewayFirewall, GatewaySettings, VoicePorts, render_gateway};
 pub use killswitch::{Guard, KillSwitch, Passage, Surroundings};
-pub use lookup::{interface_address, interfaces, neighbour, neighbours, require_interface};
+pub use lookup::{interface_address, interfaces, neighbour, neighbours, require_interface, resolve};
 pub use mac::MacAddress;
 pub use meter::VisitorMeter;
 pub use ruleset::render;

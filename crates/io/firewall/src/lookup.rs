@@ -5,8 +5,11 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use guestright_command::CommandError;
+use netlink_packet_core::{DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_REQUEST};
+use rustix::net::netdevice::name_to_index;
 use serde_json::Value;
 
+use crate::netlink::{Answer, Netlink, nested, refused, unreadable};
 use crate::settings::check_interface;
 use crate::{FirewallError, MacAddress, tool};
 
@@ -23,6 +26,45 @@ pub fn neighbour(address: Ipv4Addr, interface: &str) -> Result<Option<MacAddress
     Ok(find_neighbour(&table, address, interface))
 }
 
+/// Has the kernel ask the link for the hardware address of `address`; [`neighbour`] knows it when somebody has answered.
+///
+/// The kernel learns the hardware address of whoever asks for ours, and of whom it sends something to. A second device behind a
+/// repeater does neither before it speaks by datagram: the repeater knows us already, on account of the first.
+///
+/// # Errors
+/// A bad interface name, no such interface, or the kernel refuses.
+pub fn resolve(address: Ipv4Addr, interface: &str) -> Result<(), FirewallError> {
+    const WHAT: &str = "ask for a hardware address";
+    check_interface("interface", interface)?;
+    let mut netlink = Netlink::open(None)?;
+    let index = name_to_index(netlink.descriptor(), interface)
+        .map_err(|_| FirewallError::NoInterface { name: interface.to_owned() })?;
+    let mut message = Vec::new();
+    let attributes = nested(&[DefaultNla::new(NDA_DST, address.octets().to_vec())]);
+    let flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE;
+    netlink.append(&mut message, RTM_NEWNEIGH, [&neighbour_header(index), &attributes], flags);
+    netlink.send(&message).map_err(|error| refused(WHAT, error))?;
+    let mut outcome = Err(unreadable(WHAT));
+    netlink
+        .receive(netlink.sequence(), |_, answer| {
+            outcome = match answer {
+                Answer::Error(code) => Err(refused(WHAT, std::io::Error::from_raw_os_error(code))),
+                Answer::Done | Answer::Object(_) => Ok(()),
+            }
+        })
+        .map_err(|error| refused(WHAT, error))?;
+    outcome
+}
+
+/// `struct ndmsg` (linux/neighbour.h): the family, the interface, no state, and that it is used (`NTF_USE`), at which the kernel
+/// begins to ask.
+fn neighbour_header(index: u32) -> [u8; 12] {
+    const AF_INET: u8 = 2;
+    const NTF_USE: u8 = 1;
+    let [a, b, c, d] = index.to_ne_bytes();
+    [AF_INET, 0, 0, 0, a, b, c, d, 0, 0, NTF_USE, 0]
+}
+
 /// Every address that the kernel knows on `interface`, with its hardware address.
 ///
 /// # Errors
@@ -37,6 +79,9 @@ pub fn neighbours(interface: &str) -> Result<BTreeMap<Ipv4Addr, MacAddress>, Fir
 /// A directory for each interface, and `all` and `default` (Linux, networking/ip-sysctl).
 const INTERFACES: &str = "/proc/sys/net/ipv4/conf";
 const ARP_TABLE: &str = "/proc/thread-self/net/arp";
+/// linux/rtnetlink.h and linux/neighbour.h.
+const RTM_NEWNEIGH: u16 = 28;
+const NDA_DST: u16 = 1;
 /// The entry is complete (`ATF_COM`, linux/if_arp.h).
 const COMPLETE: u32 = 2;
 

@@ -749,7 +749,7 @@ impl AccessPoint {
             }
         }
         if self.questions.is_too_soon(address, self.config.question_gap, now) {
-            return self.output.count("too-soon"); // It asks again by itself; a refusal would end its visit.
+            return self.wait_for_its_turn(address, path, now);
         }
         let Application { certificate, bundle, holds, .. } = application;
         let until = now + self.config.decision_timeout;
@@ -758,6 +758,16 @@ impl AccessPoint {
             bundle,
             now,
         );
+    }
+
+    /// A question comes too soon. The visitor asks again by itself; where others behind its hardware address are the reason, it can
+    /// say so. A refusal would end its visit, and this does not.
+    fn wait_for_its_turn(&mut self, address: Address, path: Path, now: Time) {
+        self.output.count("too-soon");
+        let is_served = address.home.is_some() || self.sessions.contains(address);
+        if !is_served && self.questions.is_crowded(address, self.config.question_gap, now) {
+            self.output.reply(path, &Message::error(Code::Busy, questions::CROWDED));
+        }
     }
 
     /// Somebody wants to know whether it would be served. It gets an answer and nothing else, whoever's the certificate is: it
@@ -845,7 +855,7 @@ impl AccessPoint {
             Some(session)
                 if session.is_closing() || session.certificate.subject_id() != certificate.subject_id() =>
             {
-                Err(Refusal::busy("another session at this address is not over yet; ask again"))
+                Err(Refusal::busy(questions::ADDRESS_TAKEN))
             }
             Some(_) => Ok(()),
             None if self.sessions.is_full(self.config.sessions_max) => {

@@ -615,7 +615,8 @@ impl Visitor {
             }
             // A full house may have room in a moment, and the other words are about sessions that are over.
             (Code::Busy | Code::Receipt | Code::Unpaid | Code::NoSession | Code::Closed, false) => {
-                self.drop_input("refused", reason.clone());
+                let kind = if code == Code::Busy { "busy" } else { "refused" };
+                self.drop_input(kind, reason.clone());
                 self.busy_reason = (code == Code::Busy).then_some(reason).or(self.busy_reason.take());
             }
             (Code::Unpaid | Code::NoSession | Code::Closed | Code::Refused, true)

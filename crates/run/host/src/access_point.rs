@@ -9,6 +9,7 @@ mod home_contact;
 mod inbox;
 mod kept;
 mod link;
+mod lookups;
 mod metrics;
 mod orders;
 mod overview;
@@ -45,6 +46,7 @@ use guestright_units::{Bytes, Time};
 use inbox::Inbox;
 use kept::Kept;
 use link::{FromLink, Link};
+use lookups::Lookups;
 use phones::{Phones, Waiting};
 use rand::rngs::StdRng;
 use reloading::Reloading;
@@ -132,6 +134,7 @@ struct Loop {
     retention: Retention,
     /// Guests come and go as they like: the log has so many lines a minute about them.
     session_lines: LogPace,
+    lookups: Lookups,
 }
 
 /// Where a running access point with this state directory answers questions.
@@ -356,6 +359,7 @@ impl Loop {
             phones,
             retention,
             session_lines: LogPace::default(),
+            lookups: Lookups::default(),
         }
     }
 
@@ -461,7 +465,7 @@ impl Loop {
                 if self.stopping && self.machine.status().is_empty() {
                     return;
                 }
-                let Some(mac) = self.hardware_address(ip) else { return };
+                let Some(mac) = self.lookups.hardware_address(ip, &self.interface) else { return };
                 let (address, now) = (Address::new(mac, ip), self.clock.now());
                 if !self.passing.contains(&address) {
                     self.counts.note_message(address, &bytes, now);
@@ -478,14 +482,6 @@ impl Loop {
                 self.machine.handle_connected(path);
             }
         }
-    }
-
-    fn hardware_address(&self, ip: Ipv4Addr) -> Option<[u8; 6]> {
-        let found = firewall::neighbour(ip, &self.interface).unwrap_or_else(|error| {
-            tracing::warn!(%error, "a visitor's hardware address could not be looked up");
-            None
-        });
-        found.map(firewall::MacAddress::bytes)
     }
 
     fn handle_guard(&mut self, answer: Done, reload: &mut Reload<Settings>) {

@@ -102,6 +102,8 @@ struct Guest<'a, W> {
     ledger: Ledger,
     meter: Meter,
     session: Option<Session>,
+    /// Why the access point had no room for us, when that was last reported.
+    busy: Option<String>,
     /// Signed for in sessions that are over.
     signed_before: Bytes,
     was_granted: bool,
@@ -248,6 +250,7 @@ impl<'a, W: Write> Guest<'a, W> {
             ledger,
             meter,
             session: None,
+            busy: None,
             signed_before: Bytes(0),
             was_granted: false,
             provider: None,

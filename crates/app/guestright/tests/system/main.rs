@@ -40,6 +40,7 @@ mod privileges;
 mod profiles;
 mod reload;
 mod renewal;
+mod repeater;
 mod rest;
 mod retention;
 mod setup;

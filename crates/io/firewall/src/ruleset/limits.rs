@@ -18,10 +18,26 @@ const LIMITS: [(&str, &str); 7] = [
     ("resolved", "1h"),
 ];
 
-pub(super) fn pair((name, timeout): (&str, &str)) -> String {
+/// Whom a limit is for, in nft's words: a type, and what of a packet is of that type.
+#[derive(Clone, Copy)]
+struct Subject {
+    kind: &'static str,
+    of_packet: &'static str,
+}
+
+const STATION: Subject = Subject { kind: "ether_addr", of_packet: "ether saddr" };
+/// Behind a repeater several guests have one hardware address. Each has a grant, so this is not to be had for nothing.
+const GUEST: Subject = Subject { kind: "ether_addr . ipv4_addr", of_packet: "ether saddr . ip saddr" };
+
+pub(super) fn pair(limit: (&str, &str)) -> String {
+    pair_for(STATION, limit)
+}
+
+fn pair_for(subject: Subject, (name, timeout): (&str, &str)) -> String {
+    let Subject { kind, .. } = subject;
     let set = |name: &str| {
         format!(
-            "\tset {name} {{ type ether_addr; size {STATIONS_MAX}; flags dynamic,timeout; timeout {timeout}; }}\n"
+            "\tset {name} {{ type {kind}; size {STATIONS_MAX}; flags dynamic,timeout; timeout {timeout}; }}\n"
         )
     };
     set(name) + &set(&format!("{name}_known"))
@@ -33,9 +49,14 @@ pub(super) fn pair((name, timeout): (&str, &str)) -> String {
 ///
 /// Looking an element up that has a limit would use the limit; who has a place is therefore in a second set.
 pub(super) fn within(name: &str, verb: &str, limit: &str, then: &str) -> String {
+    within_for(STATION, name, &format!("{verb} @{name}"), limit, then)
+}
+
+fn within_for(subject: Subject, name: &str, verb: &str, limit: &str, then: &str) -> String {
+    let Subject { of_packet, .. } = subject;
     format!(
-        "\t\t{verb} @{name} {{ ether saddr {limit} }} update @{name}_known {{ ether saddr }} {then}
-\t\tether saddr @{name}_known counter name \"flood\" drop
+        "\t\t{verb} {{ {of_packet} {limit} }} update @{name}_known {{ {of_packet} }} {then}
+\t\t{of_packet} @{name}_known counter name \"flood\" drop
 \t\tgoto crowd
 "
     )
@@ -43,7 +64,7 @@ pub(super) fn within(name: &str, verb: &str, limit: &str, then: &str) -> String 
 
 /// The sets of all limits.
 pub(super) fn sets() -> String {
-    LIMITS.map(pair).concat()
+    LIMITS.map(pair).concat() + &pair_for(GUEST, ("signing", "10s"))
 }
 
 /// The chains that what stations may ask goes through; `lease`, `ping` and `service` are where it begins.
@@ -55,7 +76,8 @@ pub(super) fn chains(limits: &Limits) -> String {
     let ping = within("pinging", "update", &packets(pings, pings), "accept");
     let connections = limits.connections_per_second_max;
     let connection = within("connecting", "update", &packets(connections, connections * 2), "goto packet");
-    let guest = within("asking", "update", &packets(burst, burst), "accept");
+    // Not what it had before its grant: that was less, and an element keeps the limit with which it came.
+    let guest = within_for(GUEST, "signing", "update @signing", &packets(burst, burst), "accept");
     let stranger = packets(limits.stranger_packets_per_second_max, burst);
     let stranger = within("asking", "update", &stranger, "goto speech");
     let bytes = limits.stranger_bytes_per_second_max;

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use guestright_firewall::{
     Class, Firewall, FirewallError, Settings, Traffic, VisitorMeter, Warning, check, clean_up,
-    interface_address, neighbour,
+    interface_address, neighbour, resolve,
 };
 
 use guestright_netns::testing::{PATIENCE, eventually, until};
@@ -683,6 +683,12 @@ fn knows_neighbours_and_addresses() {
     server.send_to(b"y", from).unwrap();
     let found = testbed.on("ap", || neighbour(W1, "visitors")).unwrap();
     assert_eq!(found, Some(mac(1)));
+    // Whoever says nothing is known when the link was asked.
+    assert_eq!(testbed.on("ap", || neighbour(W2, "visitors")).unwrap(), None);
+    testbed.on("ap", || resolve(W2, "visitors")).unwrap();
+    eventually(Some(mac(2)), || testbed.on("ap", || neighbour(W2, "visitors")).unwrap());
+    let error = testbed.on("ap", || resolve(W2, "eth9")).unwrap_err();
+    assert_eq!(error, FirewallError::NoInterface { name: "eth9".to_owned() });
     assert_eq!(testbed.on("ap", || interface_address("visitors")).unwrap(), Some((ACCESS_POINT, 24)));
     let error = testbed.on("ap", || interface_address("eth9")).unwrap_err();
     assert_eq!(error, FirewallError::NoInterface { name: "eth9".to_owned() });

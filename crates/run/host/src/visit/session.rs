@@ -159,11 +159,22 @@ impl<W: Write> Guest<'_, W> {
                 let sentence = format!("NOT signed: the access point claims {claimed}, we counted {counted}");
                 self.report("disputed", &sentence, json!({ "claimed": claimed.0, "counted": counted.0 }))?;
             }
+            Event::Dropped { kind: "busy", reason } => self.is_busy(reason)?,
             Event::Dropped { kind, reason } => tracing::debug!(kind, %reason, "dropped a message"),
             Event::Ended { code, reason } => {
                 self.ended.get_or_insert((code, reason));
             }
         }
+        Ok(())
+    }
+
+    /// The access point has no room for us yet. The machine asks on; the person learns why there is nothing to see.
+    fn is_busy(&mut self, reason: String) -> Result<(), RunError> {
+        if self.busy.as_ref() == Some(&reason) {
+            return Ok(());
+        }
+        self.report("busy", &format!("not served yet, asking again: {reason}"), json!({ "reason": reason }))?;
+        self.busy = Some(reason);
         Ok(())
     }
 
@@ -182,6 +193,7 @@ impl<W: Write> Guest<'_, W> {
         }
         session.started = Some(started);
         self.was_granted = true;
+        self.busy = None;
         self.provider = Some(provider);
         self.memory.keep_session(provider, started)?;
         self.meter.restart()?;

@@ -3,6 +3,7 @@
 use netlink_packet_core::{NetlinkBuffer, NlasIterator};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
+use rustix::net::netdevice::index_to_name;
 use rustix::net::netlink::{self, SocketAddrNetlink};
 use rustix::net::{AddressFamily, Protocol, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
 use std::io;
@@ -23,6 +24,9 @@ const SWITCH: u32 = 0x1 | 0x40 | 0x80 | 0x400 | 1 << 18;
 /// and whether interfaces forward (`RTNLGRP_LINK`, `_TC`, `_IPV4_IFADDR`, `_IPV4_ROUTE`, `_IPV4_RULE`, `_IPV6_RULE` and
 /// `_IPV4_NETCONF`).
 const LAYERS: u32 = 1 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7 | 1 << 18 | 1 << 23;
+/// Neighbours (`RTMGRP_NEIGH` in linux/rtnetlink.h), and the message of one that is there or has another state.
+const NEIGHBOURS: u32 = 0x4;
+const RTM_NEWNEIGH: u16 = 28;
 /// Everything of nftables (`NFNLGRP_NFTABLES` in linux/netfilter/nfnetlink.h).
 const NFTABLES: u32 = 1 << 6;
 /// Messages about what changes all the time, by an access point's own doing: classes of queues
@@ -54,7 +58,7 @@ impl Changes {
     /// # Errors
     /// The kernel has no such socket for us, or no thread can be had.
     pub fn watch(on_change: impl Fn() + Send + 'static) -> Result<Self, FirewallError> {
-        Self::begin(vec![(None, SURROUNDINGS)], None, on_change)
+        Self::begin(vec![(None, SURROUNDINGS)], Filter::Everything, on_change)
     }
 
     /// The same for what [`KillSwitch::put_back`](crate::KillSwitch::put_back) puts back. This needs an
@@ -63,7 +67,19 @@ impl Changes {
     /// # Errors
     /// As [`Changes::watch`].
     pub fn watch_switch(on_change: impl Fn() + Send + 'static) -> Result<Self, FirewallError> {
-        Self::begin(vec![(None, SWITCH), (Some(netlink::NETFILTER), NFTABLES)], None, on_change)
+        Self::begin(vec![(None, SWITCH), (Some(netlink::NETFILTER), NFTABLES)], Filter::Everything, on_change)
+    }
+
+    /// The same for IPv4 neighbours on this interface: `on_change` is called when somebody has come there, or is there still and
+    /// speaks after a pause.
+    ///
+    /// # Errors
+    /// As [`Changes::watch`].
+    pub fn watch_stations(
+        interface: &str,
+        on_change: impl Fn() + Send + 'static,
+    ) -> Result<Self, FirewallError> {
+        Self::begin(vec![(None, NEIGHBOURS)], Filter::Stations(interface.to_owned()), on_change)
     }
 
     /// The same for what [`Firewall::reconcile`](crate::Firewall::reconcile) puts back.
@@ -74,12 +90,12 @@ impl Changes {
         sets: OwnSets,
         on_change: impl Fn() + Send + 'static,
     ) -> Result<Self, FirewallError> {
-        Self::begin(vec![(None, LAYERS), (Some(netlink::NETFILTER), NFTABLES)], Some(sets), on_change)
+        Self::begin(vec![(None, LAYERS), (Some(netlink::NETFILTER), NFTABLES)], Filter::Sets(sets), on_change)
     }
 
     fn begin(
         groups: Vec<(Option<Protocol>, u32)>,
-        sets: Option<OwnSets>,
+        filter: Filter,
         on_change: impl Fn() + Send + 'static,
     ) -> Result<Self, FirewallError> {
         let failed = |error: io::Error| FirewallError::Changes { reason: error.to_string() };
@@ -92,7 +108,7 @@ impl Changes {
         let work = move || {
             while wait(&sockets, &thread_bell) {
                 // Every socket is read, also where the first has something to say.
-                if sockets.iter().filter(|socket| drain(socket, sets.as_ref())).count() > 0 {
+                if sockets.iter().filter(|socket| drain(socket, &filter)).count() > 0 {
                     on_change();
                 }
             }
@@ -134,12 +150,12 @@ fn wait(sockets: &[OwnedFd], bell: &OwnedFd) -> bool {
 }
 
 /// Reads everything; whether there was anything that matters.
-fn drain(socket: &OwnedFd, sets: Option<&OwnSets>) -> bool {
+fn drain(socket: &OwnedFd, filter: &Filter) -> bool {
     let mut any = false;
     let mut buffer = vec![0; DATAGRAM_MAX];
     loop {
         match recv(socket, &mut buffer, RecvFlags::DONTWAIT) {
-            Ok((length, _)) => any |= matters(buffer.get(..length).unwrap_or_default(), sets),
+            Ok((length, _)) => any |= matters(buffer.get(..length).unwrap_or_default(), filter, socket),
             // A kernel that had too much to say has said enough.
             Err(Errno::NOBUFS) => any = true,
             Err(Errno::INTR) => {}
@@ -149,14 +165,20 @@ fn drain(socket: &OwnedFd, sets: Option<&OwnSets>) -> bool {
 }
 
 /// Whether one of these messages is about more than what changes all the time. What cannot be read matters.
-fn matters(mut messages: &[u8], sets: Option<&OwnSets>) -> bool {
+fn matters(mut messages: &[u8], filter: &Filter, socket: &OwnedFd) -> bool {
     while !messages.is_empty() {
         let Ok(message) = NetlinkBuffer::new_checked(messages) else { return true };
         let kind = message.message_type();
-        let matters = if ELEMENTS.contains(&kind) {
-            sets.is_some_and(|sets| sets.were_changed_by_another(message.port_number(), message.payload()))
-        } else {
-            !PASSING.contains(&kind)
+        let matters = match filter {
+            Filter::Stations(interface) => {
+                kind == RTM_NEWNEIGH
+                    && neighbour_index(message.payload())
+                        .is_none_or(|index| index_to_name(socket, index).is_ok_and(|name| name == *interface))
+            }
+            Filter::Sets(sets) if ELEMENTS.contains(&kind) => {
+                sets.were_changed_by_another(message.port_number(), message.payload())
+            }
+            Filter::Everything | Filter::Sets(_) => !ELEMENTS.contains(&kind) && !PASSING.contains(&kind),
         };
         if matters {
             return true;
@@ -165,6 +187,25 @@ fn matters(mut messages: &[u8], sets: Option<&OwnSets>) -> bool {
         messages = messages.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
     false
+}
+
+/// On which interface an IPv4 neighbour is (`struct ndmsg` in linux/neighbour.h); nothing if that cannot be read. The interface
+/// 0, which there is not, stands for neighbours of other families: a bridge's ports, and IPv6.
+fn neighbour_index(message: &[u8]) -> Option<u32> {
+    const AF_INET: u8 = 2;
+    let index = message.get(4..)?.first_chunk().map(|index| u32::from_ne_bytes(*index))?;
+    Some(if message.first() == Some(&AF_INET) { index } else { 0 })
+}
+
+/// Which changes matter.
+#[derive(Debug)]
+enum Filter {
+    /// All but elements of sets and what changes all the time.
+    Everything,
+    /// Of elements, those that another program has changed in an access point's own sets.
+    Sets(OwnSets),
+    /// Neighbours on the interface of this name alone. Its number changes when it is made anew.
+    Stations(String),
 }
 
 /// The sets of an access point's table, which it changes all the time, and another program should not.
@@ -209,18 +250,47 @@ mod tests {
         message
     }
 
+    /// A socket whose network has no other interface than loopback's, which has the number 1 in every network.
+    fn socket() -> OwnedFd {
+        open(None, 0).unwrap()
+    }
+
     #[test]
     fn elements_matter_where_another_program_puts_them_into_the_own_table() {
-        let sets = OwnSets { table: "guestright".to_owned(), port: 7 };
-        let matters = |port, table| matters(&element(port, table), Some(&sets));
-        assert!(matters(8, "guestright"));
-        assert!(!matters(7, "guestright"), "the access point's own doing");
-        assert!(!matters(0, "guestright"), "the kernel's own doing");
-        assert!(!matters(8, "fw4"), "another table");
+        let filter = Filter::Sets(OwnSets { table: "guestright".to_owned(), port: 7 });
+        let matters = |bytes: &[u8], filter: &Filter| matters(bytes, filter, &socket());
+        let of = |port, table| matters(&element(port, table), &filter);
+        assert!(of(8, "guestright"));
+        assert!(!of(7, "guestright"), "the access point's own doing");
+        assert!(!of(0, "guestright"), "the kernel's own doing");
+        assert!(!of(8, "fw4"), "another table");
         let mut cut = element(8, "guestright");
         cut.truncate(22);
         cut[0] = 22;
-        assert!(super::matters(&cut, Some(&sets)), "what cannot be read");
-        assert!(!super::matters(&element(8, "guestright"), None));
+        assert!(matters(&cut, &filter), "what cannot be read");
+        assert!(!matters(&element(8, "guestright"), &Filter::Everything));
+    }
+
+    #[test]
+    fn neighbours_matter_where_they_are_stations() {
+        let neighbour = |kind: u16, family: u8, index: u32| {
+            let mut message = 28_u32.to_ne_bytes().to_vec();
+            message.extend(kind.to_ne_bytes());
+            message.extend([0; 10]);
+            message.extend([family, 0, 0, 0]);
+            message.extend(index.to_ne_bytes());
+            message.extend([0; 4]);
+            message
+        };
+        let matters = |bytes: &[u8], interface: &str| {
+            matters(bytes, &Filter::Stations(interface.to_owned()), &socket())
+        };
+        assert!(matters(&neighbour(28, 2, 1), "lo"));
+        assert!(!matters(&neighbour(28, 2, 1), "guests"), "on another interface");
+        assert!(!matters(&neighbour(29, 2, 1), "lo"), "one that has gone");
+        assert!(!matters(&neighbour(28, 10, 1), "lo"), "IPv6");
+        assert!(!matters(&neighbour(16, 2, 1), "lo"), "a link");
+        let cut = [20_u32.to_ne_bytes().as_slice(), &28_u16.to_ne_bytes(), &[0; 14]].concat();
+        assert!(matters(&cut, "lo"), "what cannot be read");
     }
 }

@@ -8,13 +8,17 @@ use portable_atomic::AtomicU64;
 use quinn_udp::RecvMeta;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How often an endpoint looks at the clock.
+/// How often an endpoint looks at the clock while something flows…
 const TICK: Duration = Duration::from_millis(100);
+/// …which are so many bytes, one way or the other, between two looks: keep-alives are far fewer…
+const FLOW: usize = 4_096;
+/// …and how often it does otherwise. What is due then is due after many seconds.
+const TICK_AT_REST: Duration = Duration::from_secs(2);
 /// The largest thing that the device or the socket hands over, and the device's header.
 const READ_MAX: usize = 65_535 + tun_rs::VIRTIO_NET_HDR_LEN;
 /// How many small packets are read before what came out of them is sent.
@@ -48,12 +52,37 @@ pub struct PumpCounters {
     pub unreadable: u64,
 }
 
+/// When the endpoint looks at the clock.
+#[derive(Debug)]
+struct Ticks {
+    next: Instant,
+    rests: bool,
+}
+
+impl Ticks {
+    /// The endpoint has looked; so many bytes have passed since it looked before.
+    fn looked(&mut self, moved: usize, now: Instant) {
+        self.rests = moved < FLOW;
+        self.next = now + if self.rests { TICK_AT_REST } else { TICK };
+    }
+
+    /// Enough has passed to be a flow.
+    fn flows(&mut self, now: Instant) {
+        self.rests = false;
+        self.next = self.next.min(now + TICK);
+    }
+}
+
 #[derive(Debug)]
 struct Shared {
     device: Device,
     socket: Socket,
     endpoint: Arc<dyn Endpoint>,
     stopping: AtomicBool,
+    /// Bytes that have passed since the endpoint looked at the clock.
+    moved: AtomicUsize,
+    /// Whether that is no flow, so that it looks seldom.
+    resting: AtomicBool,
     /// Wakes the thread that reads the device, and keeps the clock.
     outward: Waiter,
     /// Wakes the thread that reads the socket.
@@ -85,6 +114,8 @@ impl Pump {
             socket,
             endpoint,
             stopping: AtomicBool::new(false),
+            moved: AtomicUsize::new(0),
+            resting: AtomicBool::new(false),
             outward,
             inward,
             failure: Mutex::new(None),
@@ -161,23 +192,34 @@ impl Shared {
         let clock = PumpClock::start();
         let mut buffer = vec![0; READ_MAX];
         let mut out = Datagrams::new();
-        let mut tick_at = Instant::now();
+        let mut ticks = Ticks { next: Instant::now(), rests: false };
         let mut errors = 0;
         while !self.stopping.load(Ordering::Acquire) {
             let instant = Instant::now();
             let now = clock.at(instant);
-            if instant >= tick_at {
+            if instant >= ticks.next {
                 self.endpoint.tick(&mut out, now);
-                tick_at = instant + TICK;
+                ticks.looked(self.moved.swap(0, Ordering::AcqRel), instant);
             }
             let empty = self.seal_batch(&mut buffer, &mut out, now, &mut errors)?;
+            if self.is_flow(out.len()) {
+                ticks.flows(instant);
+            }
             out.runs().for_each(|run| self.socket.send(run));
             out.clear();
-            if empty && self.outward.wait(Some(tick_at)).map_err(waiting)? {
-                tick_at = Instant::now();
+            if empty {
+                self.resting.store(ticks.rests, Ordering::Release);
+                if self.outward.wait(Some(ticks.next)).map_err(waiting)? {
+                    ticks.next = Instant::now();
+                }
             }
         }
         Ok(())
+    }
+
+    /// Takes in that so many bytes more have passed; whether all since the endpoint looked at the clock are a flow.
+    fn is_flow(&self, more: usize) -> bool {
+        more > 0 && self.moved.fetch_add(more, Ordering::AcqRel) + more >= FLOW
     }
 
     /// Seals what the device has, up to a batch. Whether it has no more.
@@ -230,6 +272,10 @@ impl Shared {
             };
             if count > 0 {
                 errors = 0;
+                let received = metas[..count].iter().map(|meta| meta.len).sum();
+                if self.is_flow(received) && self.resting.swap(false, Ordering::AcqRel) {
+                    self.outward.ring();
+                }
                 let mut datagrams = datagrams(&mut buffers, &metas[..count]);
                 self.endpoint.open(&mut datagrams, &mut opened, &mut replies, clock.at(Instant::now()));
                 replies.runs().for_each(|run| self.socket.send(run));
@@ -344,5 +390,24 @@ impl PumpClock {
     fn at(&self, instant: Instant) -> Time {
         let since = self.epoch + instant.saturating_duration_since(self.started);
         Time(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_looks_at_the_clock_often_while_something_flows_and_seldom_otherwise() {
+        let began = Instant::now();
+        let mut ticks = Ticks { next: began, rests: false };
+        ticks.looked(FLOW, began);
+        assert_eq!((ticks.next, ticks.rests), (began + TICK, false));
+        ticks.looked(FLOW - 1, began);
+        assert_eq!((ticks.next, ticks.rests), (began + TICK_AT_REST, true), "keep-alives");
+        ticks.flows(began + TICK);
+        assert_eq!((ticks.next, ticks.rests), (began + 2 * TICK, false));
+        ticks.flows(began + TICK_AT_REST);
+        assert_eq!(ticks.next, began + 2 * TICK, "a flow puts nothing off");
     }
 }

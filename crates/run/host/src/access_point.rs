@@ -135,6 +135,7 @@ struct Loop {
     /// Guests come and go as they like: the log has so many lines a minute about them.
     session_lines: LogPace,
     lookups: Lookups,
+    stations: rest::Stations,
 }
 
 /// Where a running access point with this state directory answers questions.
@@ -360,6 +361,7 @@ impl Loop {
             retention,
             session_lines: LogPace::default(),
             lookups: Lookups::default(),
+            stations: rest::Stations::watch(&settings.visitor_interface),
         }
     }
 
@@ -373,8 +375,8 @@ impl Loop {
             let due =
                 [self.machine.poll_timeout(), self.own.due(now), self.guests.trials.poll_timeout(), phones];
             let due = due.into_iter().flatten().min();
-            let pace = rest::pace(self);
-            let due = due.map_or(pace, |due| self.clock.until(due).min(pace));
+            let patience = rest::patience(self);
+            let due = due.map_or(patience, |due| self.clock.until(due).min(patience));
             let mut stop = false;
             tokio::select! {
                 input = inputs.link.recv(), if !self.orders.are_many() => self.handle_link(input),
@@ -390,6 +392,7 @@ impl Loop {
                 reply = metrics::next(&mut inputs.scrapes) => rest::handle_asker(self, Asker::Figures(reply)),
                 () = inputs.requests.reload.requested() => self.begin_reload(&mut inputs.requests.reload, None),
                 () = inputs.requests.probes.answer() => {}
+                () = self.stations.next() => {}
                 () = tokio::time::sleep_until(self.next_reading) => rest::handle_timeout(self),
                 () = tokio::time::sleep(due) => {}
                 () = inputs.requests.stop.requested() => stop = true,

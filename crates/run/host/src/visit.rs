@@ -31,7 +31,7 @@ use guestright_roaming::Ledger;
 use guestright_roaming::message::{Code, Message, Update};
 use guestright_roaming::renewal::{Notice, Validity};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
-use look::Look;
+use look::{Look, Need};
 use memory::Memory;
 use meter::Meter;
 use rand::rngs::StdRng;
@@ -266,8 +266,8 @@ impl<'a, W: Write> Guest<'a, W> {
                 reference: 0,
                 update: tokio::time::interval(settings.update_every),
             },
+            look: if way.is_some() { Look::start() } else { Look::at_nothing() },
             way,
-            look: Look::start(),
             questions,
             staying: settings.stay.as_ref().map(|_| Staying::default()),
             out,
@@ -361,7 +361,7 @@ impl<W: Write> Guest<'_, W> {
         tokio::pin!(opening);
         loop {
             self.keep_certificate()?;
-            let certificate_due = self.certificate_due();
+            let (certificate_due, need) = (self.certificate_due(), self.needs_look());
             tokio::select! {
                 line = &mut opening => match line {
                     Ok(line) => return Ok(Some(line)),
@@ -374,7 +374,7 @@ impl<W: Write> Guest<'_, W> {
                         return Ok(None);
                     }
                 },
-                () = self.look.tick() => if self.look_around()? {
+                () = self.look.tick(need) => if self.look_around()? {
                     return Ok(None);
                 },
                 Some(event) = self.home.from.recv() => self.handle_home(event)?,
@@ -393,10 +393,10 @@ impl<W: Write> Guest<'_, W> {
         let until = tokio::time::Instant::now() + pause;
         loop {
             self.keep_certificate()?;
-            let certificate_due = self.certificate_due();
+            let (certificate_due, need) = (self.certificate_due(), self.needs_look());
             tokio::select! {
                 () = tokio::time::sleep_until(until) => return Ok(true),
-                () = self.look.tick() => if self.look_around()? {
+                () = self.look.tick(need) => if self.look_around()? {
                     return Ok(true);
                 },
                 Some(event) = self.home.from.recv() => self.handle_home(event)?,
@@ -419,6 +419,13 @@ impl<W: Write> Guest<'_, W> {
         if let Some(session) = &mut self.session {
             session.visitor.leave(now);
         }
+    }
+
+    /// How much there is to look after at the moment.
+    fn needs_look(&self) -> Need {
+        let Some(way) = &self.way else { return Need::Nothing };
+        let is_settled = way.is_settled() && self.session.as_ref().is_some_and(Session::is_open);
+        if is_settled { Need::Settled } else { Need::Unsettled }
     }
 
     /// Looks how the tunnel is, and whether there is another access point; true if there is.

@@ -5,7 +5,7 @@
 //!     └ or ── second ────┘      servers at 192.0.2.1
 //! ```
 
-mod abroad;
+pub(crate) mod abroad;
 mod capture;
 mod day;
 mod hostile_access_point;

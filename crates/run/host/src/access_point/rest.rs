@@ -3,16 +3,23 @@
 use super::guard::Order;
 use super::{Loop, metrics};
 use crate::QUESTIONS_MAX;
+use guestright_firewall::{self as firewall, Changes};
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
-/// Without anybody there is nothing to count but what is dropped. The clock is looked at as often, too.
-const REST: Duration = Duration::from_secs(5);
+/// Without anybody there is nothing to count but what is dropped.
+const REST: Duration = Duration::from_secs(60);
 /// A visitor with nothing but a tunnel is seen by its counters alone, and the meter of calls is told that there are none.
 /// A little more than the second after which they look, so that they do each time.
 const REST_WATCHING: Duration = Duration::from_millis(1_100);
+/// For so long after the kernel had to do with a station, one is there: it has to do with it again after half a minute of packets
+/// (`base_reachable_time_ms`, Linux, networking/ip-sysctl).
+const STATION_FOR: Duration = Duration::from_secs(90);
+/// The clock is looked at so often at least.
+const CLOCK: Duration = Duration::from_secs(5);
 
 /// What the static filter has dropped is counted anew for whoever asks, at most so often. At rest the answer has it already, else the
 /// next one.
@@ -34,6 +41,36 @@ pub(super) struct Askers {
     counted_barred: Option<Instant>,
 }
 
+/// Whether anybody is there at all: who has a tunnel alone asks for nothing, but no packet comes without ARP.
+pub(super) struct Stations {
+    seen: Option<Instant>,
+    speaks: Arc<Notify>,
+    /// Nothing where the kernel does not tell.
+    changes: Option<Changes>,
+}
+
+impl Stations {
+    /// Begins to listen on this interface.
+    pub(super) fn watch(interface: &str) -> Self {
+        let speaks = Arc::new(Notify::new());
+        let bell = Arc::clone(&speaks);
+        let changes = Changes::watch_stations(interface, move || bell.notify_one());
+        let changes = changes.inspect_err(|error| tracing::info!(%error, "changes are noticed later")).ok();
+        let is_alone = firewall::neighbours(interface).is_ok_and(|neighbours| neighbours.is_empty());
+        Self { seen: (!is_alone).then(Instant::now), speaks, changes }
+    }
+
+    /// Waits until one speaks. Nothing is lost if that is given up.
+    pub(super) async fn next(&mut self) {
+        self.speaks.notified().await;
+        self.seen = Some(Instant::now());
+    }
+
+    fn are_there(&self) -> bool {
+        self.changes.is_none() || self.seen.is_some_and(|seen| seen.elapsed() < STATION_FOR)
+    }
+}
+
 /// Whether nobody is served, or is about to be.
 fn is_at_rest(this: &Loop) -> bool {
     !this.stopping
@@ -46,11 +83,16 @@ fn is_at_rest(this: &Loop) -> bool {
 pub(super) fn pace(this: &Loop) -> Duration {
     if !is_at_rest(this) {
         this.pace
-    } else if this.allowance.is_some() || this.settings.radio.is_some() {
+    } else if this.settings.radio.is_some() || this.allowance.is_some() && this.stations.are_there() {
         REST_WATCHING
     } else {
         REST
     }
+}
+
+/// How long the loop may wait for something to happen.
+pub(super) fn patience(this: &Loop) -> Duration {
+    pace(this).min(CLOCK)
 }
 
 /// Answers, at rest after the counters have been read.

@@ -5,35 +5,45 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tokio::time::{Instant, Interval, MissedTickBehavior};
+use tokio::time::Instant;
 
-/// How often is looked in any case, also at how the tunnel is.
+/// How often is looked while something is under way: a tunnel that does not carry yet, or a network that is new.
 const EVERY: Duration = Duration::from_millis(300);
+/// How often where all is as it should be. What changes around us the kernel says; so this is for the tunnel alone.
+const EVERY_SETTLED: Duration = Duration::from_secs(4);
 /// Changes come in swarms: a link, an address, a route. Between two looks there is at least so much time.
 const SPACING: Duration = Duration::from_millis(10);
+
+/// How much there is to look after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// No tunnel and no switch.
+    Nothing,
+    /// Both are as they should be.
+    Settled,
+    Unsettled,
+}
 
 /// Tells when to look.
 #[derive(Debug)]
 pub(super) struct Look {
-    every: Interval,
     changed: Arc<Notify>,
-    /// Those that the kernel tells of; without any the interval has to do.
-    _changes: Vec<Changes>,
+    /// Those that the kernel tells of; without all of them the clock has to do.
+    changes: Vec<Changes>,
     /// Whether what the switch consists of may have changed since somebody asked.
     switch_changed: Arc<AtomicBool>,
     /// Something has changed that nobody has looked at yet.
     is_due: bool,
-    looked: Instant,
+    /// When somebody has looked last; nothing: it is time.
+    looked: Option<Instant>,
 }
 
 impl Look {
+    /// For one who has a tunnel and a switch to look after.
     pub(super) fn start() -> Self {
-        let mut every = tokio::time::interval(EVERY);
-        every.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let changed = Arc::new(Notify::new());
-        let switch_changed = Arc::new(AtomicBool::new(true));
-        let [moves, attacks] = [(); 2].map(|()| Arc::clone(&changed));
-        let is_suspect = Arc::clone(&switch_changed);
+        let look = Self::at_nothing();
+        let [moves, attacks] = [(); 2].map(|()| Arc::clone(&look.changed));
+        let is_suspect = Arc::clone(&look.switch_changed);
         let surroundings = Changes::watch(move || moves.notify_one());
         let switch = Changes::watch_switch(move || {
             is_suspect.store(true, Ordering::Relaxed);
@@ -42,8 +52,18 @@ impl Look {
         let of_kernel = |changes: Result<_, _>| {
             changes.inspect_err(|error| tracing::info!(%error, "changes are noticed later")).ok()
         };
-        let changes = [surroundings, switch].into_iter().filter_map(of_kernel).collect();
-        Self { every, changed, _changes: changes, switch_changed, is_due: false, looked: Instant::now() }
+        Self { changes: [surroundings, switch].into_iter().filter_map(of_kernel).collect(), ..look }
+    }
+
+    /// For one who has neither.
+    pub(super) fn at_nothing() -> Self {
+        Self {
+            changed: Arc::new(Notify::new()),
+            changes: Vec::new(),
+            switch_changed: Arc::new(AtomicBool::new(true)),
+            is_due: false,
+            looked: None,
+        }
     }
 
     /// Whether what the switch consists of may have changed since this was asked last: links, routes, rules or firewalls.
@@ -51,22 +71,35 @@ impl Look {
         self.switch_changed.swap(false, Ordering::Relaxed)
     }
 
+    /// How long it may be from one look to the next.
+    fn every(&self, need: Need) -> Option<Duration> {
+        let hears_of_changes = self.changes.len() == 2;
+        match need {
+            Need::Nothing => None,
+            Need::Settled if hears_of_changes => Some(EVERY_SETTLED),
+            Need::Settled | Need::Unsettled => Some(EVERY),
+        }
+    }
+
     /// Waits until it is time to look. Nothing is lost if nobody waits to the end.
-    pub(super) async fn tick(&mut self) {
-        let Self { every, changed, is_due, looked, .. } = self;
-        let change = async {
-            if !*is_due {
-                changed.notified().await;
-                *is_due = true;
+    pub(super) async fn tick(&mut self, need: Need) {
+        let Some(every) = self.every(need) else { return std::future::pending().await };
+        let Self { changed, is_due, looked, .. } = self;
+        if let Some(looked) = *looked {
+            let change = async {
+                if !*is_due {
+                    changed.notified().await;
+                    *is_due = true;
+                }
+                tokio::time::sleep_until(looked + SPACING).await;
+            };
+            tokio::select! {
+                () = tokio::time::sleep_until(looked + every) => {}
+                () = change => {}
             }
-            tokio::time::sleep_until(*looked + SPACING).await;
-        };
-        tokio::select! {
-            _ = every.tick() => {}
-            () = change => {}
         }
         self.is_due = false;
-        self.looked = Instant::now();
+        self.looked = Some(Instant::now());
     }
 }
 
@@ -74,48 +107,57 @@ impl Look {
 mod tests {
     use super::*;
 
-    /// Far longer than any test: what comes sooner did not come by the clock.
-    const LONG: Duration = Duration::from_secs(60);
-
-    async fn look() -> Look {
-        let mut every = tokio::time::interval(LONG);
-        every.tick().await; // An interval begins with a tick.
-        Look {
-            every,
-            changed: Arc::default(),
-            _changes: Vec::new(),
-            switch_changed: Arc::default(),
-            is_due: false,
-            looked: Instant::now(),
-        }
+    /// One who has just looked, and hears of changes in no other way than the test's.
+    fn look() -> Look {
+        Look { looked: Some(Instant::now()), ..Look::at_nothing() }
     }
 
-    #[tokio::test]
+    /// How long it takes until it is time to look.
+    async fn next(look: &mut Look, need: Need) -> Duration {
+        let began = Instant::now();
+        look.tick(need).await;
+        began.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_change_is_looked_at_without_the_clock_and_a_swarm_of_them_seldom() {
-        let mut look = look().await;
-        let (began, mut looks) = (Instant::now(), 0);
-        while looks < 20 {
+        let mut look = look();
+        for _ in 0..20 {
             look.changed.notify_one();
-            look.tick().await;
-            looks += 1;
+            assert!((SPACING..EVERY / 10).contains(&next(&mut look, Need::Settled).await));
         }
-        assert!(began.elapsed() >= SPACING * looks && began.elapsed() < LONG / 2, "{:?}", began.elapsed());
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_change_is_not_lost_when_something_else_came_first() {
-        let mut look = look().await;
+        let mut look = look();
         look.changed.notify_one();
         // Somebody begins to wait, and is called away during the pause between two looks.
         tokio::select! {
             biased;
-            () = look.tick() => panic!("it looked before its time"),
+            () = look.tick(Need::Settled) => panic!("it looked before its time"),
             () = std::future::ready(()) => {}
         }
-        let began = Instant::now();
-        look.tick().await;
-        assert!(began.elapsed() < LONG / 2, "{:?}", began.elapsed());
+        assert!(next(&mut look, Need::Settled).await < EVERY / 10);
         // And it is looked at once.
-        assert!(tokio::time::timeout(SPACING * 5, look.tick()).await.is_err());
+        assert!(next(&mut look, Need::Unsettled).await >= EVERY);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_clock_has_to_do_where_the_kernel_says_nothing() {
+        let mut look = Look::at_nothing();
+        assert_eq!(next(&mut look, Need::Settled).await, Duration::ZERO, "whoever begins looks at once");
+        let late = EVERY + SPACING;
+        for need in [Need::Settled, Need::Unsettled] {
+            assert!((EVERY..late).contains(&next(&mut look, need).await), "{need:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_has_nothing_to_look_after_never_looks() {
+        let mut look = Look::at_nothing();
+        look.changed.notify_one();
+        let day = Duration::from_secs(86_400);
+        assert!(tokio::time::timeout(day, look.tick(Need::Nothing)).await.is_err());
     }
 }

@@ -44,6 +44,7 @@ impl<W: Write> Guest<'_, W> {
         while self.ended.is_none() {
             let due = self.session.as_ref().and_then(|session| session.visitor.poll_timeout());
             let due = due.map_or(IDLE, |due| self.clock.until(due)).min(self.certificate_due());
+            let need = self.needs_look();
             tokio::select! {
                 message = line.receive() => match message {
                     Ok(message) => {
@@ -55,7 +56,7 @@ impl<W: Write> Guest<'_, W> {
                 },
                 Some(event) = self.home.from.recv() => self.handle_home(event)?,
                 _ = self.home.update.tick() => self.ask_home(),
-                () = self.look.tick() => if self.look_around()? {
+                () = self.look.tick(need) => if self.look_around()? {
                     return Ok(Over::Moved);
                 },
                 Some((question, reply)) = self.questions.recv() => status::answer(self, &question, reply),

@@ -5,6 +5,7 @@
 //! point says, it is asked again after the time that this takes; other people's portals are found, and shown; and how it
 //! stands is one of a few sentences ([`Standing`]), which is shown when it changes.
 
+use super::look::{Look, Need};
 use super::portal::{Outside, Proxy};
 use super::settings::AccessNetwork;
 use super::way::{Plan, Way};
@@ -204,13 +205,13 @@ async fn wait_for_network(
     if let Some(network) = network {
         return Ok(Waited::Network(network, Box::new(way)));
     }
-    let mut look = super::look::Look::start();
+    let mut look = Look::start();
     let standing = Standing::NoNetwork;
     tell(&standing, settings.json, out)?;
     let since = Instant::now();
     loop {
         tokio::select! {
-            () = look.tick() => if let Ok(network) = settings.access_network() {
+            () = look.tick(Need::Unsettled) => if let Ok(network) = settings.access_network() {
                 way.move_to(&network, settings.port)?;
                 return Ok(Waited::Network(network, Box::new(way)));
             },

@@ -301,6 +301,13 @@ impl Way {
         if self.carrier.is_none() { TunnelState::Closed } else { self.answers.state(Instant::now()) }
     }
 
+    /// Whether tunnel and switch are as they should be, so that little can happen to them that the kernel does not tell of.
+    pub(super) fn is_settled(&self) -> bool {
+        let handshakes = self.handshaking_since.is_some_and(|since| since.elapsed() < HANDSHAKES_FOR);
+        let is_well = !self.is_suspect && !self.cannot_close && self.lost.1.is_empty();
+        is_well && !handshakes && self.agreed.is_some() && self.state() == TunnelState::Up
+    }
+
     /// The mark of what passes beside the tunnel.
     pub(super) fn mark(&self) -> u32 {
         self.plan.mark

@@ -26,8 +26,8 @@ pub(super) const WALKER_MAC: &str = "02:00:5e:10:00:21";
 /// A question for a name (RFC 1035 §4.1): example, type A, class IN.
 const QUESTION: &[u8] = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x07example\x00\x00\x01\x00\x01";
 
-pub(super) struct Abroad {
-    pub(super) town: Town,
+pub(crate) struct Abroad {
+    pub(crate) town: Town,
     /// Who came to the web server, and who asked for names.
     pub(super) web: AccessLog,
     pub(super) names: AccessLog,
@@ -65,7 +65,7 @@ impl Chatter {
 
 impl Abroad {
     /// Builds everything; no program runs yet.
-    pub(super) fn build(log: &'static str) -> Self {
+    pub(crate) fn build(log: &'static str) -> Self {
         // A visitor that is killed and comes again is served when its old session is over: when an interval and a half is.
         let mut town = Town::build(Rules { log, ..Rules::SHORT });
         for host in ["away", "second"] {
@@ -170,7 +170,7 @@ impl Abroad {
         Program::start(&mut full, &self.town.path(log))
     }
 
-    pub(super) fn start_home(&self) -> Program {
+    pub(crate) fn start_home(&self) -> Program {
         self.start("away", "home", "guests/home.toml", "away.log")
     }
 
@@ -198,7 +198,7 @@ impl Abroad {
     }
 
     /// A visit whose own program asks its home once and not again: its tunnel is silent while nobody else talks.
-    pub(super) fn silent_visit(&self) -> Program {
+    pub(crate) fn silent_visit(&self) -> Program {
         self.visit_asking("3600", &[], &[])
     }
 
@@ -208,7 +208,7 @@ impl Abroad {
         self.town.visit_with("member", "guests", "walker", &[&arguments[..], more].concat(), environment)
     }
 
-    pub(super) fn until_home(&self, visit: &Program) {
+    pub(crate) fn until_home(&self, visit: &Program) {
         is_up(visit);
         visit.hear("to reach its home", |event| event["event"] == "home" && event["up"] == true);
     }

@@ -17,9 +17,9 @@ pub fn translated(table: &[u8], flows: &BTreeSet<Flow>) -> BTreeMap<Flow, NonZer
     connections::find(table, flows).unwrap_or_default()
 }
 
-/// The addresses and prefix lengths in what `ip -j address` says.
-pub fn addresses(answer: &str) -> Vec<(Ipv4Addr, u8)> {
-    serde_json::from_str(answer).map_or(Vec::new(), |answer| lookup::read_addresses(&answer).collect())
+/// The address and prefix length that an answer of the kernel's tells of.
+pub fn address(answer: &[u8]) -> Option<(Ipv4Addr, u8)> {
+    lookup::read_address(answer).map(|found| (found.address, found.prefix))
 }
 
 /// How many elements of sets and how many counters a datagram of the kernel's nftables tells of.

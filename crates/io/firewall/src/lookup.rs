@@ -5,9 +5,8 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use guestright_command::CommandError;
-use netlink_packet_core::{DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_REQUEST};
+use netlink_packet_core::{DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_REQUEST, NlasIterator};
 use rustix::net::netdevice::name_to_index;
-use serde_json::Value;
 
 use crate::netlink::{Answer, Netlink, nested, refused, unreadable};
 use crate::settings::check_interface;
@@ -59,7 +58,6 @@ pub fn resolve(address: Ipv4Addr, interface: &str) -> Result<(), FirewallError> 
 /// `struct ndmsg` (linux/neighbour.h): the family, the interface, no state, and that it is used (`NTF_USE`), at which the kernel
 /// begins to ask.
 fn neighbour_header(index: u32) -> [u8; 12] {
-    const AF_INET: u8 = 2;
     const NTF_USE: u8 = 1;
     let [a, b, c, d] = index.to_ne_bytes();
     [AF_INET, 0, 0, 0, a, b, c, d, 0, 0, NTF_USE, 0]
@@ -79,7 +77,10 @@ pub fn neighbours(interface: &str) -> Result<BTreeMap<Ipv4Addr, MacAddress>, Fir
 /// A directory for each interface, and `all` and `default` (Linux, networking/ip-sysctl).
 const INTERFACES: &str = "/proc/sys/net/ipv4/conf";
 const ARP_TABLE: &str = "/proc/thread-self/net/arp";
-/// linux/rtnetlink.h and linux/neighbour.h.
+/// linux/rtnetlink.h, linux/neighbour.h, linux/if_addr.h and linux/socket.h.
+const RTM_GETADDR: u16 = 22;
+const IFA_LOCAL: u16 = 2;
+const AF_INET: u8 = 2;
 const RTM_NEWNEIGH: u16 = 28;
 const NDA_DST: u16 = 1;
 /// The entry is complete (`ATF_COM`, linux/if_arp.h).
@@ -102,7 +103,7 @@ pub(crate) fn read_neighbours(table: &str, interface: &str) -> impl Iterator<Ite
 /// The first IPv4 address of an interface and its prefix length, if it has one.
 ///
 /// # Errors
-/// A bad interface name, no such interface, or `ip` failed.
+/// A bad interface name, no such interface, or the kernel does not tell.
 pub fn interface_address(name: &str) -> Result<Option<(Ipv4Addr, u8)>, FirewallError> {
     Ok(interface_addresses(name)?.into_iter().next())
 }
@@ -110,26 +111,44 @@ pub fn interface_address(name: &str) -> Result<Option<(Ipv4Addr, u8)>, FirewallE
 /// Every IPv4 address of an interface.
 pub(crate) fn interface_addresses(name: &str) -> Result<Vec<(Ipv4Addr, u8)>, FirewallError> {
     require_interface(name)?;
-    let found = tool::json("ip", &["-j", "-4", "address", "show", "dev", name])?;
-    Ok(read_addresses(&found).collect())
-}
-
-/// The addresses in what `ip -j address` says, with their prefix lengths.
-pub(crate) fn read_addresses(found: &Value) -> impl Iterator<Item = (Ipv4Addr, u8)> {
-    let entries = found.as_array().into_iter().flatten();
-    let addresses = entries.filter_map(|entry| entry["addr_info"].as_array()).flatten();
-    addresses.filter_map(|entry| {
-        let address = entry["local"].as_str()?.parse().ok()?;
-        Some((address, u8::try_from(entry["prefixlen"].as_u64()?).ok()?))
-    })
+    let mut netlink = Netlink::open(None)?;
+    let index = name_to_index(netlink.descriptor(), name)
+        .map_err(|_| FirewallError::NoInterface { name: name.to_owned() })?;
+    let all = all_addresses(&mut netlink)?.into_iter().filter(|address| address.index == index);
+    Ok(all.map(|Assigned { address, prefix, .. }| (address, prefix)).collect())
 }
 
 /// Every IPv4 address of this computer but loopback's, in order.
 pub(crate) fn own_addresses() -> Result<Vec<Ipv4Addr>, FirewallError> {
-    let found = tool::json("ip", &["-j", "-4", "address", "show"])?;
-    let addresses = read_addresses(&found).map(|(address, _)| address);
-    let addresses: BTreeSet<_> = addresses.filter(|address| !address.is_loopback()).collect();
+    let all = all_addresses(&mut Netlink::open(None)?)?.into_iter().map(|assigned| assigned.address);
+    let addresses: BTreeSet<_> = all.filter(|address| !address.is_loopback()).collect();
     Ok(addresses.into_iter().collect())
+}
+
+/// An address of an interface.
+pub(crate) struct Assigned {
+    index: u32,
+    pub(crate) address: Ipv4Addr,
+    pub(crate) prefix: u8,
+}
+
+/// All IPv4 addresses of this network, asked of the kernel: a program to ask costs a start and each comparison milliseconds.
+fn all_addresses(netlink: &mut Netlink) -> Result<Vec<Assigned>, FirewallError> {
+    // `struct ifaddrmsg` (linux/if_addr.h): the family, and nothing to choose by.
+    let header = [AF_INET, 0, 0, 0, 0, 0, 0, 0];
+    let mut found = Vec::new();
+    netlink.dump("ask for addresses", RTM_GETADDR, &header, |answer| found.extend(read_address(answer)))?;
+    Ok(found)
+}
+
+/// The address that an answer tells of: at the interface itself (`IFA_LOCAL`), which a point-to-point link has two of.
+pub(crate) fn read_address(answer: &[u8]) -> Option<Assigned> {
+    let (header, attributes) = answer.split_first_chunk::<8>()?;
+    let [AF_INET, prefix @ 0..=32, _, _, index @ ..] = *header else { return None };
+    let mut attributes = NlasIterator::new(attributes).map_while(Result::ok);
+    let local = attributes.find(|attribute| attribute.kind() == IFA_LOCAL)?;
+    let address = Ipv4Addr::from(*local.value().first_chunk()?);
+    Some(Assigned { index: u32::from_ne_bytes(index), address, prefix })
 }
 
 /// The interface that packets to `address` leave by; `None` if there is no way, or it is this computer's own address.
@@ -173,6 +192,26 @@ pub fn require_interface(name: &str) -> Result<(), FirewallError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reads_the_address_at_the_interface_itself() {
+        let attribute = |kind: u16, value: &[u8]| {
+            let length = u16::try_from(4 + value.len()).unwrap();
+            [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat()
+        };
+        let header = |family: u8, prefix: u8| [&[family, prefix, 0, 0][..], &7_u32.to_ne_bytes()].concat();
+        let (far, near) = (attribute(1, &[10, 0, 0, 2]), attribute(2, &[10, 0, 0, 1]));
+        let read = |parts: &[&[u8]]| {
+            read_address(&parts.concat()).map(|found| (found.index, found.address, found.prefix))
+        };
+        let found = Some((7, Ipv4Addr::new(10, 0, 0, 1), 24));
+        assert_eq!(read(&[&header(2, 24), &far, &near]), found);
+        assert_eq!(read(&[&header(2, 24), &far]), None, "the other end's");
+        assert_eq!(read(&[&header(10, 24), &near]), None, "IPv6");
+        assert_eq!(read(&[&header(2, 33), &near]), None, "no prefix is as long");
+        assert_eq!(read(&[&header(2, 24), &near[..6]]), None, "cut off");
+        assert_eq!(read(&[&[2, 24]]), None);
+    }
 
     #[test]
     fn finds_only_complete_neighbours_on_the_interface() {

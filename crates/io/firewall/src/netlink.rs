@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use netlink_packet_core::{Emitable, NetlinkBuffer, NetlinkHeader, Nla};
+use netlink_packet_core::{Emitable, NLM_F_DUMP, NLM_F_REQUEST, NetlinkBuffer, NetlinkHeader, Nla};
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size, set_socket_timeout};
@@ -91,6 +91,32 @@ impl Netlink {
         header.length = u32::try_from(length).unwrap_or(u32::MAX);
         batch.extend(emitted(&header));
         batch.extend(parts.concat());
+    }
+
+    /// Asks for all objects of a kind, and hands on each.
+    ///
+    /// # Errors
+    /// The kernel refuses, or does not answer.
+    pub(crate) fn dump(
+        &mut self,
+        what: &str,
+        kind: u16,
+        header: &[u8],
+        mut each: impl FnMut(&[u8]),
+    ) -> Result<(), FirewallError> {
+        let mut message = Vec::new();
+        self.append(&mut message, kind, [header, &[]], NLM_F_REQUEST | NLM_F_DUMP);
+        self.send(&message).map_err(|error| refused(what, error))?;
+        let mut outcome = None;
+        while outcome.is_none() {
+            let received = self.receive(self.sequence, |_, answer| match answer {
+                Answer::Object(object) => each(object),
+                Answer::Done => outcome = Some(Ok(())),
+                Answer::Error(code) => outcome = Some(Err(io::Error::from_raw_os_error(code))),
+            });
+            received.map_err(|error| refused(what, error))?;
+        }
+        outcome.unwrap_or(Ok(())).map_err(|error| refused(what, error))
     }
 
     pub(crate) fn send(&self, bytes: &[u8]) -> io::Result<()> {

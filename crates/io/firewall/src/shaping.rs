@@ -11,9 +11,7 @@
 
 use std::fmt;
 
-use serde_json::Value;
-
-use crate::traffic_control::{Terms, TrafficControl};
+use crate::traffic_control::{TC_H_ROOT, Terms, TrafficControl, queues};
 use crate::{Class, FirewallError, Settings, tool};
 
 /// Our queues' handle, "GR" in ASCII: chosen so that neither an administrator's `1:` nor a distribution's
@@ -244,18 +242,15 @@ pub(crate) fn class_handle(slot: u16) -> u32 {
 
 /// What is at the root of an interface's queues.
 pub(crate) fn root(interface: &str) -> Result<Root, FirewallError> {
-    let found = tool::json("tc", &["-j", "qdisc", "show", "dev", interface])?;
-    let root = found.as_array().into_iter().flatten().find(|queue| queue["root"] == Value::Bool(true));
-    let Some(root) = root else {
+    let found = queues(interface)?;
+    let Some(root) = found.into_iter().find(|queue| queue.parent == TC_H_ROOT) else {
         return Ok(Root::Default);
     };
-    let (kind, handle) =
-        (root["kind"].as_str().unwrap_or("unknown"), root["handle"].as_str().unwrap_or("0:"));
-    Ok(match handle {
+    Ok(match root.handle {
         // The kernel numbers only queues that somebody asked for.
-        "0:" => Root::Default,
-        HANDLE if kind == "htb" => Root::Ours,
-        _ => Root::Foreign(kind.to_owned()),
+        0 => Root::Default,
+        handle if handle == HANDLE_MAJOR << 16 && root.kind == "htb" => Root::Ours,
+        _ => Root::Foreign(root.kind),
     })
 }
 

@@ -21,6 +21,7 @@ use std::net::Ipv4Addr;
 use serde_json::Value;
 
 use crate::lookup::interface_exists;
+use crate::traffic_control::queues;
 use crate::{FirewallError, Page, Settings, tool};
 
 /// Other filters of the interface come after it.
@@ -240,8 +241,7 @@ pub(crate) fn drops(interface: &str) -> Result<u64, FirewallError> {
 
 /// Whether the interface has the hook that filters hang on; other programs may use it too.
 pub(crate) fn has_hook(interface: &str) -> Result<bool, FirewallError> {
-    let found = tool::json("tc", &["-j", "qdisc", "show", "dev", interface])?;
-    Ok(found.as_array().into_iter().flatten().any(|qdisc| qdisc["kind"] == "clsact"))
+    Ok(queues(interface)?.iter().any(|queue| queue.kind == "clsact"))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use netlink_packet_core::{DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST};
+use netlink_packet_core::{DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST, NlasIterator};
 use netlink_packet_route::tc::{TcHandle, TcHeader};
 use rustix::net::netdevice::name_to_index;
 
@@ -15,6 +15,7 @@ use crate::netlink::{Answer, Netlink, emitted, nested, refused, zero_terminated}
 /// Messages about traffic control and their attributes (linux/rtnetlink.h), and attributes of an HTB class
 /// (linux/pkt_sched.h).
 const RTM_NEWQDISC: u16 = 36;
+const RTM_GETQDISC: u16 = 38;
 const RTM_NEWTCLASS: u16 = 40;
 const RTM_DELTCLASS: u16 = 41;
 const TCA_KIND: u16 = 1;
@@ -38,6 +39,45 @@ pub(crate) struct Terms {
     pub(crate) ceiling_burst: u64,
     /// What it sends before others of its kind come.
     pub(crate) quantum: u64,
+}
+
+/// The parent of a queue that is at an interface's root (linux/pkt_sched.h).
+pub(crate) const TC_H_ROOT: u32 = 0xffff_ffff;
+
+/// A queue of an interface, as the kernel names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Queue {
+    pub(crate) handle: u32,
+    pub(crate) parent: u32,
+    pub(crate) kind: String,
+}
+
+/// The queues of an interface that somebody has asked for, and what its root has.
+///
+/// # Errors
+/// No such interface, or the kernel does not tell.
+pub(crate) fn queues(interface: &str) -> Result<Vec<Queue>, FirewallError> {
+    let mut netlink = Netlink::open(None)?;
+    let index = name_to_index(netlink.descriptor(), interface)
+        .map_err(|error| refused(&format!("find {interface}"), error.into()))?;
+    let header = emitted(&TcHeader { index: index.cast_signed(), ..TcHeader::default() });
+    let mut found = Vec::new();
+    let what = format!("ask for the queues of {interface}");
+    netlink.dump(&what, RTM_GETQDISC, &header, |answer| {
+        found.extend(read_queue(answer).filter(|(of, _)| *of == index).map(|(_, queue)| queue));
+    })?;
+    Ok(found)
+}
+
+/// A queue and the number of its interface, in an answer of the kernel's: `struct tcmsg` (linux/rtnetlink.h), and attributes.
+fn read_queue(answer: &[u8]) -> Option<(u32, Queue)> {
+    let (header, attributes) = answer.split_first_chunk::<20>()?;
+    let number = |at: usize| header.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+    let mut attributes = NlasIterator::new(attributes).map_while(Result::ok);
+    let kind = attributes.find(|attribute| attribute.kind() == TCA_KIND)?;
+    let kind = kind.value().split(|byte| *byte == 0).next().unwrap_or_default();
+    let kind = String::from_utf8_lossy(kind).into_owned();
+    Some((number(4)?, Queue { handle: number(8)?, parent: number(12)?, kind }))
 }
 
 /// A socket to the kernel's traffic control, in the network namespace where it was opened.
@@ -159,6 +199,19 @@ impl Terms {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reads_queues_and_whose_they_are() {
+        let answer = |kind: &[u8]| {
+            let length = u16::try_from(4 + kind.len()).unwrap();
+            let header = [0, 7, 0x4752_0000, TC_H_ROOT, 2].map(u32::to_ne_bytes).concat();
+            [&header[..], &length.to_ne_bytes(), &TCA_KIND.to_ne_bytes(), kind].concat()
+        };
+        let queue = Queue { handle: 0x4752_0000, parent: TC_H_ROOT, kind: "htb".to_owned() };
+        assert_eq!(read_queue(&answer(b"htb\0")), Some((7, queue)));
+        assert_eq!(read_queue(&answer(b"htb\0")[..20]), None, "without a kind");
+        assert_eq!(read_queue(&[0; 19]), None, "cut off");
+    }
 
     #[test]
     fn parameters_are_as_long_as_the_kernels_struct() {

@@ -38,6 +38,7 @@ mod phone_files;
 mod phones;
 mod privileges;
 mod profiles;
+mod ready;
 mod reload;
 mod renewal;
 mod repeater;

@@ -127,7 +127,8 @@ impl Client {
         self.receive_terms()
     }
 
-    /// Asks for service every half second until there is an answer, as a visitor does: who asks too soon gets none.
+    /// Asks for service every half second until there is an answer, as a visitor does: who asks too soon gets none, or reads that others
+    /// have their turn.
     pub(crate) fn ask_again(
         &mut self,
         certificate: &Certificate,
@@ -135,11 +136,16 @@ impl Client {
         bundle: Bundle,
     ) -> Result<Acknowledgement, String> {
         let question = conn(certificate, nonce, bundle).emit();
+        let mut answer = Err(String::new());
         super::until("an answer", || {
             self.send(&question);
-            self.is_answered_within(Duration::from_millis(500))
+            if !self.is_answered_within(Duration::from_millis(500)) {
+                return false;
+            }
+            answer = self.receive_terms();
+            answer.as_ref().err().is_none_or(|reason| !reason.contains("code: Busy"))
         });
-        self.receive_terms()
+        answer
     }
 
     /// Whether something begins to come, or the connection ends, in this time.

@@ -75,7 +75,7 @@ fn owed_under_certificates(
     let (first, last) = (query.now.minus(rules.age_max), query.now.plus(rules.skew));
     let mut statement = connection.prepare_cached(
         "SELECT certificate, weight, started, id FROM receipt
-         WHERE provider = ? AND started BETWEEN ? AND ? ORDER BY started DESC LIMIT ?",
+         WHERE provider = (SELECT id FROM provider WHERE team = ?) AND started BETWEEN ? AND ? ORDER BY started DESC LIMIT ?",
     )?;
     let mut rows =
         statement.query(params![query.team.0, first.0.cast_signed(), last.0.cast_signed(), RECEIPTS_MAX])?;

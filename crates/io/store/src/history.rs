@@ -129,7 +129,8 @@ fn waiting_arrival(
     let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "read receipts as they came", &error);
     let mut statement =
         connection.prepare_cached("SELECT team FROM certificate WHERE id = ?").map_err(fail)?;
-    let consumer = statement.query_row([entry.certificate], |row| Ok(TeamId(row.get(0)?))).map_err(fail)?;
+    let consumer =
+        statement.query_row([entry.certificate.id], |row| Ok(TeamId(row.get(0)?))).map_err(fail)?;
     let receipt = UncheckedReceipt::parse(&entry.raw).map_err(|error| StoreError::damaged(path, error))?;
     let (session, weight, on_holds) = (entry.session, entry.weight, receipt.on_holds());
     Ok(Arrival { number, at: entry.first_seen, session, consumer, weight, on_holds })
@@ -150,8 +151,10 @@ pub(crate) fn arrivals_after(
     let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "read receipts as they came", &error);
     let mut statement = connection
         .prepare_cached(
-            "SELECT r.id, r.first_seen, r.provider, r.member, c.team, r.raw
-             FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate WHERE r.id > ? ORDER BY r.id LIMIT ?",
+            "SELECT r.id, r.first_seen, p.team, m.name, c.team, r.raw
+             FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate
+             CROSS JOIN provider p ON p.id = r.provider CROSS JOIN member m ON m.id = r.member
+             WHERE r.id > ? ORDER BY r.id LIMIT ?",
         )
         .map_err(fail)?;
     let mut rows = statement.query(params![after, i64::try_from(max).unwrap_or(i64::MAX)]).map_err(fail)?;

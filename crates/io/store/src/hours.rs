@@ -32,16 +32,18 @@ pub(crate) fn sums(
     dealings: Dealings,
 ) -> Result<BTreeMap<UnixSeconds, HourSums>, StoreError> {
     let mut hours = BTreeMap::<_, HourSums>::new();
-    let served = "SELECT r.started, r.raw FROM receipt r JOIN certificate c ON c.id = r.certificate
-         WHERE r.provider = ?1 AND r.started >= ?2 AND c.team <> ?1 ORDER BY r.started DESC LIMIT ?3";
+    let served = "SELECT r.started, r.raw FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate
+         WHERE r.provider = (SELECT id FROM provider WHERE team = ?1) AND r.started >= ?2 AND c.team <> ?1
+         ORDER BY r.started DESC LIMIT ?3";
     each(connection, path, (served, dealings), |started, receipt| {
         let hour = hours.entry(hour_of(started)).or_default();
         hour.served = hour.served.saturating_add(receipt.weight());
         let without_hold = receipt.weight().saturating_sub(receipt.on_holds());
         hour.without_hold = hour.without_hold.saturating_add(without_hold);
     })?;
-    let consumed = "SELECT r.started, r.raw FROM certificate c CROSS JOIN receipt r ON r.certificate = c.id
-         WHERE c.team = ?1 AND r.provider <> ?1 AND r.started >= ?2 ORDER BY r.started DESC LIMIT ?3";
+    let consumed = "SELECT r.started, r.raw FROM provider p CROSS JOIN receipt r ON r.provider = p.id AND r.started >= ?2
+         WHERE p.team <> ?1 AND r.member IN (SELECT member FROM certificate WHERE team = ?1)
+         ORDER BY r.started DESC LIMIT ?3";
     each(connection, path, (consumed, dealings), |started, receipt| {
         let hour = hours.entry(hour_of(started)).or_default();
         hour.consumed = hour.consumed.saturating_add(receipt.weight());

@@ -21,6 +21,7 @@ mod hints;
 mod history;
 mod hours;
 mod marker;
+mod numbers;
 mod overlay;
 mod own;
 mod put;

@@ -31,7 +31,7 @@ pub(crate) fn classify(connection: &mut Connection, own: Option<TeamId>) -> rusq
         if let (Some(own), Some(number)) = (own, name(own)) {
             transaction.execute(
                 "UPDATE receipt SET second_hand = 1
-                 WHERE provider <> ?1 AND certificate NOT IN (SELECT id FROM certificate WHERE team = ?1)",
+                 WHERE provider <> coalesce((SELECT id FROM provider WHERE team = ?1), 0) AND certificate NOT IN (SELECT id FROM certificate WHERE team = ?1)",
                 [own.0],
             )?;
             transaction.execute("INSERT INTO state (key, value) VALUES (?, ?)", params![NAME, number])?;
@@ -60,9 +60,11 @@ pub(crate) fn first_hand(
     mut give: impl FnMut(Receipt, &Certificate),
 ) -> Result<(), StoreError> {
     let served = "SELECT r.raw, c.raw FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate
-         WHERE r.provider = ?1 AND r.started >= ?2 ORDER BY r.started, r.member";
-    let was_served = "SELECT r.raw, c.raw FROM certificate c CROSS JOIN receipt r ON r.certificate = c.id
-         WHERE c.team = ?1 AND r.provider <> ?1 AND r.started >= ?2 ORDER BY c.id, r.id";
+         CROSS JOIN member m ON m.id = r.member
+         WHERE r.provider = (SELECT id FROM provider WHERE team = ?1) AND r.started >= ?2 ORDER BY r.started, m.name";
+    let was_served = "SELECT r.raw, c.raw FROM provider p CROSS JOIN receipt r ON r.provider = p.id AND r.started >= ?2
+         CROSS JOIN certificate c ON c.id = r.certificate
+         WHERE p.team <> ?1 AND r.member IN (SELECT member FROM certificate WHERE team = ?1) ORDER BY c.id, r.id";
     let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "list our own receipts", &error);
     let mut last: Option<Certificate> = None;
     for sql in [served, was_served] {

@@ -2,25 +2,24 @@
 
 mod ledger;
 
+use crate::numbers::Numbers;
 use crate::recent::{self, Entry, Recent, RecentLimits};
 use crate::{Edge, Limits, StoreError};
-use guestright_identity::{Certificate, CertificateRef};
+use guestright_identity::Certificate;
 use guestright_receipt::{Receipt, SessionKey};
-use guestright_units::{Bytes, TeamId, UnixSeconds};
+use guestright_units::{Bytes, UnixSeconds};
 use ledger::Ledger;
 pub(crate) use ledger::edges;
-use rusqlite::{OptionalExtension, Transaction, params};
-use std::collections::{BTreeMap, BTreeSet};
+use rusqlite::{CachedStatement, OptionalExtension, Transaction, params};
 
 /// Of a store that knows its own team, one part in so many may be receipts of others' dealings.
 const SECOND_HAND_SHARE: u64 = 10;
 
 /// The oldest receipts, either of others' dealings or not. Numbers of 2^63 and more are kept as negative ones: first, they
 /// are the latest. Left to itself, SQLite would rather sort the whole table than only what has the same age.
-const OLDEST: &str = "SELECT r.id, r.certificate, c.team, r.provider, r.weight, r.age, r.started
-     FROM receipt r INDEXED BY receipt_by_age CROSS JOIN certificate c ON c.id = r.certificate
-     WHERE r.second_hand = ? AND r.age >= ?
-     ORDER BY r.age, r.started < 0 DESC, r.started DESC, r.id LIMIT ?";
+const OLDEST: &str =
+    "SELECT id, certificate, provider, weight, age, started FROM receipt INDEXED BY receipt_by_age
+     WHERE second_hand = ? AND age >= ? ORDER BY age, started < 0 DESC, started DESC, id LIMIT ?";
 
 /// What became of one receipt; the same as [`guestright_receipt::Registers::admit`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,8 +88,8 @@ pub(crate) fn merge(
     }
     let would_fit = recent.rows().saturating_add(count) < recent_max;
     let waits = would_fit && (recent.rows() > 0 || direct_max < count);
-    let (certificates, leftover) = (BTreeMap::new(), BTreeSet::new());
-    let mut merge = Merge { transaction, limits, counts, recent, waits, certificates, leftover };
+    let numbers = Numbers::new(transaction);
+    let mut merge = Merge { transaction, limits, counts, recent, waits, numbers, find: None };
     if !would_fit && !merge.recent.is_clear() {
         merge.move_recent()?;
     }
@@ -112,8 +111,9 @@ pub(crate) fn merge(
     } else if !merge.recent.is_clear() {
         merge.move_recent()?;
     }
-    merge.drop_certificates()?;
-    Ok(Merged { counts: merge.counts, reports: ledgers.into_iter().map(Ledger::report).collect() })
+    let counts = merge.counts;
+    merge.finish()?;
+    Ok(Merged { counts, reports: ledgers.into_iter().map(Ledger::report).collect() })
 }
 
 /// Moves all receipts that wait to the others, within a transaction.
@@ -123,10 +123,10 @@ pub(crate) fn index_recent(
     recent: &mut Recent,
 ) -> rusqlite::Result<()> {
     let counts = Counts { all: 0, second_hand: 0 };
-    let (certificates, leftover) = (BTreeMap::new(), BTreeSet::new());
-    let mut merge = Merge { transaction, limits, counts, recent, waits: true, certificates, leftover };
+    let numbers = Numbers::new(transaction);
+    let mut merge = Merge { transaction, limits, counts, recent, waits: true, numbers, find: None };
     merge.move_recent()?;
-    merge.drop_certificates()
+    merge.finish()
 }
 
 /// What a transaction has done, once it is committed.
@@ -154,10 +154,9 @@ struct Merge<'a> {
     recent: &'a mut Recent,
     /// Whether what comes waits among the recent ones to be moved.
     waits: bool,
-    /// Rows of the certificates that were needed so far.
-    certificates: BTreeMap<CertificateRef, i64>,
-    /// Certificates that lost a receipt, perhaps their last.
-    leftover: BTreeSet<i64>,
+    numbers: Numbers<'a>,
+    /// Looks for a session in the table of receipts, once that was needed: so often that the way to the statement counts.
+    find: Option<CachedStatement<'a>>,
 }
 
 /// The receipt that counted for a session so far.
@@ -195,7 +194,7 @@ impl Merge<'_> {
             ledger.add(receipt.consumer(), receipt.provider(), got);
             return Ok(Outcome::New);
         }
-        let kept = self.kept(&receipt.session())?;
+        let kept = self.kept(&receipt.session(), certificate)?;
         let known = kept.weight;
         if got < known {
             return Ok(Outcome::Lower { got, known });
@@ -206,16 +205,17 @@ impl Merge<'_> {
         Ok(if got > known { Outcome::Raised(got.saturating_sub(known)) } else { Outcome::Known })
     }
 
-    fn kept(&self, session: &SessionKey) -> rusqlite::Result<Kept> {
+    fn kept(&mut self, session: &SessionKey, certificate: &Certificate) -> rusqlite::Result<Kept> {
         if let Some((id, entry)) = self.recent.find(session) {
             let Entry { certificate, weight, ref raw, .. } = *entry;
-            return Ok(Kept { id, is_recent: true, certificate, weight, raw: raw.to_vec() });
+            return Ok(Kept { id, is_recent: true, certificate: certificate.id, weight, raw: raw.to_vec() });
         }
+        let (provider, member) =
+            (self.numbers.provider(session.provider)?, self.numbers.certificate(certificate)?.member);
         let mut statement = self.transaction.prepare_cached(
             "SELECT id, certificate, weight, raw FROM receipt WHERE provider = ? AND started = ? AND member = ?",
         )?;
-        let key = params![session.provider.0, session.started.0.cast_signed(), session.member.0];
-        statement.query_row(key, |row| {
+        statement.query_row(params![provider, session.started.0.cast_signed(), member], |row| {
             Ok(Kept {
                 id: row.get(0)?,
                 is_recent: false,
@@ -234,21 +234,30 @@ impl Merge<'_> {
         now: UnixSeconds,
     ) -> rusqlite::Result<bool> {
         let session = receipt.session();
-        if self.recent.find(&session).is_some() || self.is_in_table(&session)? {
+        if self.recent.find(&session).is_some() {
             return Ok(false);
         }
-        let (certificate, second_hand) = (self.certificate(certificate)?, self.is_second_hand(receipt));
+        let certificate = self.numbers.certificate(certificate)?;
+        if self.is_in_table(&session, certificate.member)? {
+            self.numbers.review(certificate.id);
+            return Ok(false);
+        }
+        let second_hand = self.is_second_hand(receipt);
         let (weight, raw) = (receipt.weight(), receipt.as_bytes().into());
         self.recent.push(Entry { session, certificate, first_seen: now, second_hand, weight, raw });
         self.count_one_more(second_hand);
         Ok(true)
     }
 
-    fn is_in_table(&self, session: &SessionKey) -> rusqlite::Result<bool> {
-        let mut statement = self
-            .transaction
-            .prepare_cached("SELECT id FROM receipt WHERE provider = ? AND started = ? AND member = ?")?;
-        let key = params![session.provider.0, session.started.0.cast_signed(), session.member.0];
+    fn is_in_table(&mut self, session: &SessionKey, member: i64) -> rusqlite::Result<bool> {
+        let Some(provider) = self.numbers.find_provider(session.provider)? else { return Ok(false) };
+        let statement = match &mut self.find {
+            Some(statement) => statement,
+            none => none.insert(self.transaction.prepare_cached(
+                "SELECT id FROM receipt WHERE provider = ? AND started = ? AND member = ?",
+            )?),
+        };
+        let key = params![provider, session.started.0.cast_signed(), member];
         let found = statement.query_row(key, |row| row.get(0)).optional()?;
         Ok(found.is_some_and(|id| !self.recent.is_gone(id)))
     }
@@ -265,7 +274,8 @@ impl Merge<'_> {
         certificate: &Certificate,
         now: UnixSeconds,
     ) -> rusqlite::Result<bool> {
-        let certificate = self.certificate(certificate)?;
+        let certificate = self.numbers.certificate(certificate)?;
+        let provider = self.numbers.provider(receipt.provider())?;
         let mut statement = self.transaction.prepare_cached(
             "INSERT INTO receipt
              (provider, started, member, certificate, weight, first_seen, age, second_hand, flushed, raw)
@@ -273,10 +283,10 @@ impl Merge<'_> {
         )?;
         let (session, second_hand) = (receipt.session(), self.is_second_hand(receipt));
         let inserted = statement.execute(params![
-            session.provider.0,
+            provider,
             session.started.0.cast_signed(),
-            session.member.0,
-            certificate,
+            certificate.member,
+            certificate.id,
             receipt.weight().0.cast_signed(),
             now.0.cast_signed(),
             session.started.min(now).0.cast_signed(),
@@ -286,9 +296,10 @@ impl Merge<'_> {
         ])?;
         if inserted == 0 {
             // Nobody may need it.
-            self.leftover.insert(certificate);
+            self.numbers.review(certificate.id);
             return Ok(false);
         }
+        self.numbers.add_rows(certificate.id, 1);
         self.recent.set_last(self.transaction.last_insert_rowid());
         self.count_one_more(second_hand);
         Ok(true)
@@ -302,11 +313,11 @@ impl Merge<'_> {
         ledger: &mut Ledger,
     ) -> rusqlite::Result<()> {
         let (consumer, provider) = (receipt.consumer(), receipt.provider());
-        let certificate = self.certificate(certificate)?;
+        let certificate = self.numbers.certificate(certificate)?;
         let mut before = consumer;
-        if certificate != kept.certificate {
-            before = self.team_of(kept.certificate)?;
-            self.leftover.insert(kept.certificate);
+        if certificate.id != kept.certificate {
+            before = self.numbers.consumer(kept.certificate)?;
+            self.numbers.review(kept.certificate);
         }
         if before == consumer {
             ledger.add(consumer, provider, receipt.weight().saturating_sub(kept.weight));
@@ -318,12 +329,16 @@ impl Merge<'_> {
             self.recent.replace(kept.id, receipt, certificate);
             return Ok(());
         }
+        if certificate.id != kept.certificate {
+            self.numbers.release(kept.certificate);
+            self.numbers.add_rows(certificate.id, 1);
+        }
         let mut statement = self.transaction.prepare_cached(
             "UPDATE receipt SET certificate = ?, weight = ?, raw = ?, flushed = ? WHERE id = ?",
         )?;
         let weight = receipt.weight().0.cast_signed();
         let flushed = self.hands_nothing_on();
-        statement.execute(params![certificate, weight, receipt.as_bytes(), flushed, kept.id])?;
+        statement.execute(params![certificate.id, weight, receipt.as_bytes(), flushed, kept.id])?;
         Ok(())
     }
 
@@ -335,32 +350,6 @@ impl Merge<'_> {
     /// Whether our own team neither served nor was served.
     fn is_second_hand(&self, receipt: &Receipt) -> bool {
         self.limits.own_team.is_some_and(|own| receipt.provider() != own && receipt.consumer() != own)
-    }
-
-    /// The row of a certificate, which is kept if it was not known.
-    fn certificate(&mut self, certificate: &Certificate) -> rusqlite::Result<i64> {
-        let reference = certificate.reference();
-        if let Some(id) = self.certificates.get(&reference) {
-            return Ok(*id);
-        }
-        let mut find = self.transaction.prepare_cached("SELECT id FROM certificate WHERE ref = ?")?;
-        let found = find.query_row([reference.0], |row| row.get(0)).optional()?;
-        let id = match found {
-            Some(id) => id,
-            None => {
-                let mut keep = self
-                    .transaction
-                    .prepare_cached("INSERT INTO certificate (ref, team, raw) VALUES (?, ?, ?)")?;
-                keep.insert(params![reference.0, certificate.team_id().0, certificate.as_bytes()])?
-            }
-        };
-        self.certificates.insert(reference, id);
-        Ok(id)
-    }
-
-    fn team_of(&self, certificate: i64) -> rusqlite::Result<TeamId> {
-        let mut statement = self.transaction.prepare_cached("SELECT team FROM certificate WHERE id = ?")?;
-        statement.query_row([certificate], |row| Ok(TeamId(row.get(0)?)))
     }
 
     /// Removes what is too much: receipts of others' dealings first, if we know which those are.
@@ -379,19 +368,26 @@ impl Merge<'_> {
         if count == 0 {
             return Ok(());
         }
-        let mut remove = self.transaction.prepare_cached("DELETE FROM receipt WHERE id = ?")?;
         for victim in self.oldest(second_hand, count)? {
-            let Victim { id, certificate, edge } = victim;
-            if self.waits {
-                self.recent.evict(id);
-            } else {
-                remove.execute([id])?;
-            }
+            self.remove(&victim)?;
+            let Victim { certificate, edge, .. } = victim;
             self.counts.all -= 1;
             self.counts.second_hand -= u64::from(second_hand);
-            self.leftover.insert(certificate);
+            self.numbers.review(certificate);
             ledger.remove(edge.consumer, edge.provider, edge.weight);
         }
+        Ok(())
+    }
+
+    fn remove(&mut self, victim: &Victim) -> rusqlite::Result<()> {
+        if self.waits {
+            self.recent.evict(victim.id);
+            return Ok(());
+        }
+        self.transaction.prepare_cached("DELETE FROM receipt WHERE id = ?")?.execute([victim.id])?;
+        self.numbers.release(victim.certificate);
+        let provider = self.numbers.provider(victim.edge.provider)?;
+        self.numbers.release_provider(provider);
         Ok(())
     }
 
@@ -412,8 +408,8 @@ impl Merge<'_> {
             if self.recent.is_gone(id) {
                 continue;
             }
-            let age: i64 = row.get(5)?;
-            let oldness = recent::oldness(age, row.get(6)?, id);
+            let age: i64 = row.get(4)?;
+            let oldness = recent::oldness(age, row.get(5)?, id);
             while let Some((_, id)) =
                 waiting.next_if(|(waiting, _)| victims.len() < count && *waiting < oldness)
             {
@@ -423,9 +419,11 @@ impl Merge<'_> {
                 break;
             }
             until = Some(age);
-            let (consumer, provider) = (TeamId(row.get(2)?), TeamId(row.get(3)?));
-            let weight = Bytes(row.get::<_, i64>(4)?.cast_unsigned());
-            victims.push(Victim { id, certificate: row.get(1)?, edge: Edge { consumer, provider, weight } });
+            let certificate = row.get(1)?;
+            let consumer = self.numbers.consumer(certificate)?;
+            let provider = self.numbers.provider_team(row.get(2)?)?;
+            let weight = Bytes(row.get::<_, i64>(3)?.cast_unsigned());
+            victims.push(Victim { id, certificate, edge: Edge { consumer, provider, weight } });
         }
         for (_, id) in waiting.take(count - victims.len()) {
             victims.extend(self.waiting_victim(id)?);
@@ -436,28 +434,21 @@ impl Merge<'_> {
         Ok(victims)
     }
 
-    fn waiting_victim(&self, id: i64) -> rusqlite::Result<Option<Victim>> {
+    fn waiting_victim(&mut self, id: i64) -> rusqlite::Result<Option<Victim>> {
         let Some(entry) = self.recent.get(id) else { return Ok(None) };
-        let consumer = self.team_of(entry.certificate)?;
-        let edge = Edge { consumer, provider: entry.session.provider, weight: entry.weight };
-        Ok(Some(Victim { id, certificate: entry.certificate, edge }))
+        let (certificate, provider, weight) = (entry.certificate.id, entry.session.provider, entry.weight);
+        let consumer = self.numbers.consumer(certificate)?;
+        Ok(Some(Victim { id, certificate, edge: Edge { consumer, provider, weight } }))
     }
 
     fn move_recent(&mut self) -> rusqlite::Result<()> {
         let flushed = self.hands_nothing_on();
-        let leftover = self.recent.drain(self.transaction, flushed)?;
-        self.leftover.extend(leftover);
-        Ok(())
+        self.recent.drain(self.transaction, &mut self.numbers, flushed)
     }
 
-    fn drop_certificates(&mut self) -> rusqlite::Result<()> {
-        let mut statement = self.transaction.prepare_cached(
-            "DELETE FROM certificate WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM receipt WHERE certificate = ?1)",
-        )?;
-        for id in self.leftover.iter().filter(|id| !self.recent.needs(**id)) {
-            statement.execute([id])?;
-        }
-        Ok(())
+    fn finish(self) -> rusqlite::Result<()> {
+        let recent = self.recent;
+        self.numbers.finish(|certificate| recent.needs(certificate))
     }
 }
 

@@ -10,9 +10,13 @@ use guestright_credit::{Hold, HoldId};
 use guestright_identity::{Certificate, CertificateRef, KeyId, MemberId};
 use guestright_receipt::{Receipt, SessionKey};
 use guestright_units::{Bytes, TeamId, UnixSeconds};
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::ControlFlow;
+
+/// So many certificates are in memory at once when all rows are checked.
+const CERTIFICATES_MAX: usize = 4_096;
 
 /// A receipt and the certificate that it points at, as they are sent.
 pub type Encoded = (Vec<u8>, Vec<u8>);
@@ -38,21 +42,26 @@ impl Store {
     pub fn edges(&self) -> Result<Vec<Edge>, StoreError> {
         let connection = self.indexed()?;
         let sums = || -> rusqlite::Result<_> {
-            let mut teams = connection.prepare_cached("SELECT id, team FROM certificate")?;
-            let teams = teams.query_map([], |row| Ok((row.get(0)?, TeamId(row.get(1)?))))?;
-            let teams: BTreeMap<i64, TeamId> = teams.collect::<rusqlite::Result<_>>()?;
+            let consumers = teams(connection, "SELECT id, team FROM certificate")?;
+            let providers = teams(connection, "SELECT id, team FROM provider")?;
             let mut receipts =
                 connection.prepare_cached("SELECT certificate, provider, weight FROM receipt")?;
             let mut rows = receipts.query([])?;
-            let mut sums = BTreeMap::new();
+            let mut sums = BTreeMap::<(i64, i64), u128>::new();
             while let Some(row) = rows.next()? {
-                // A foreign key holds: the certificate is there.
-                if let Some(consumer) = teams.get(&row.get(0)?) {
-                    let weight = row.get::<_, i64>(2)?.cast_unsigned();
-                    *sums.entry((*consumer, TeamId(row.get(1)?))).or_default() += u128::from(weight);
+                let weight = u128::from(row.get::<_, i64>(2)?.cast_unsigned());
+                *sums.entry((row.get(0)?, row.get(1)?)).or_default() += weight;
+            }
+            let mut edges = BTreeMap::new();
+            for ((certificate, provider), sum) in sums {
+                // The check of the file says that both are there.
+                if let (Some(consumer), Some(provider)) =
+                    (consumers.get(&certificate), providers.get(&provider))
+                {
+                    *edges.entry((*consumer, *provider)).or_default() += sum;
                 }
             }
-            Ok(sums)
+            Ok(edges)
         };
         Ok(put::edges(sums().map_err(self.fail("sum up the receipts"))?))
     }
@@ -80,7 +89,8 @@ impl Store {
         let find = || {
             let mut statement = connection.prepare_cached(
                 "SELECT r.raw, c.raw FROM receipt r JOIN certificate c ON c.id = r.certificate
-                 WHERE provider = ? AND started = ? AND member = ?",
+                 WHERE r.provider = (SELECT id FROM provider WHERE team = ?) AND r.started = ?
+                 AND r.member = (SELECT id FROM member WHERE name = ?)",
             )?;
             statement.query_row(key(session), pair).optional()
         };
@@ -104,8 +114,9 @@ impl Store {
         let find = || {
             let mut statement = connection.prepare_cached(
                 "SELECT r.raw, c.raw FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate
-                 WHERE r.provider = ? AND r.started >= ?
-                 ORDER BY r.started DESC, r.weight < 0 DESC, r.weight DESC, r.member LIMIT ?",
+                 CROSS JOIN member m ON m.id = r.member
+                 WHERE r.provider = (SELECT id FROM provider WHERE team = ?) AND r.started >= ?
+                 ORDER BY r.started DESC, r.weight < 0 DESC, r.weight DESC, m.name LIMIT ?",
             )?;
             let rows = statement.query_map(params![provider.0, since.0.cast_signed(), limit(max)], pair)?;
             rows.collect::<rusqlite::Result<_>>()
@@ -175,8 +186,9 @@ impl Store {
         let connection = self.indexed()?;
         let find = || {
             let mut statement = connection.prepare_cached(
-                "SELECT r.raw, c.raw, r.provider, r.member, r.started, r.weight
+                "SELECT r.raw, c.raw, p.team, m.name, r.started, r.weight
                  FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate
+                 CROSS JOIN provider p ON p.id = r.provider CROSS JOIN member m ON m.id = r.member
                  WHERE r.flushed = 0 ORDER BY r.id LIMIT ?",
             )?;
             let rows = statement.query_map([limit(max)], |row| {
@@ -208,7 +220,8 @@ impl Store {
         let mark = || {
             let mut statement = transaction.prepare_cached(
                 "UPDATE receipt SET flushed = 1
-                 WHERE provider = ? AND started = ? AND member = ? AND weight = ? AND flushed = 0",
+                 WHERE provider = (SELECT id FROM provider WHERE team = ?) AND started = ?
+                 AND member = (SELECT id FROM member WHERE name = ?) AND weight = ? AND flushed = 0",
             )?;
             let mut noted = 0;
             for (session, weight) in passed {
@@ -234,8 +247,9 @@ impl Store {
         let connection = self.indexed()?;
         let mut walk = || -> rusqlite::Result<()> {
             let mut statement = connection.prepare_cached(
-                "SELECT r.raw, c.raw FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate
-                 ORDER BY r.provider, r.started, r.member",
+                "SELECT r.raw, c.raw FROM provider p CROSS JOIN receipt r ON r.provider = p.id
+                 CROSS JOIN member m ON m.id = r.member CROSS JOIN certificate c ON c.id = r.certificate
+                 ORDER BY p.team, r.started, m.name",
             )?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
@@ -261,9 +275,12 @@ impl Store {
         let connection = self.indexed()?;
         let find = || -> rusqlite::Result<Vec<_>> {
             let mut statement = connection.prepare_cached(
-                "SELECT r.provider, r.started, r.member, r.raw, c.raw
-                 FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate
-                 WHERE (r.provider, r.started, r.member) > (?, ?, ?) ORDER BY r.provider, r.started, r.member LIMIT ?",
+                "SELECT p.team, r.started, m.name, r.raw, c.raw FROM provider p
+                 CROSS JOIN receipt r ON r.provider = p.id
+                 AND r.started >= CASE WHEN p.team = ?1 THEN ?2 ELSE -9223372036854775808 END
+                 CROSS JOIN member m ON m.id = r.member CROSS JOIN certificate c ON c.id = r.certificate
+                 WHERE p.team >= ?1 AND (p.team, r.started, m.name) > (?1, ?2, ?3)
+                 ORDER BY p.team, r.started, m.name LIMIT ?4",
             )?;
             // Before all others: no team's id is shorter.
             let (provider, started, member) = after.map_or((Vec::new(), i64::MIN, Vec::new()), |key| {
@@ -350,12 +367,25 @@ impl Store {
         if verdict != "ok" {
             return Err(self.damaged(verdict));
         }
-        let mut statement = self.connection.prepare("PRAGMA foreign_key_check").map_err(&fail)?;
-        if statement.exists([]).map_err(&fail)? {
-            return Err(self.damaged("a receipt's certificate is missing"));
-        }
+        self.check_numbers()?;
         self.credit()?;
         self.check_rows()
+    }
+
+    /// Whether what stands for others is there, and each certificate counts the rows that need it.
+    fn check_numbers(&self) -> Result<(), StoreError> {
+        let fail = self.fail("check the numbers");
+        let mut foreign = self.connection.prepare("PRAGMA foreign_key_check").map_err(&fail)?;
+        if foreign.exists([]).map_err(&fail)? {
+            return Err(self.damaged("a certificate's member is missing"));
+        }
+        let sql = "SELECT 1 FROM certificate c
+                   LEFT JOIN (SELECT certificate, count(*) AS rows FROM main.receipt GROUP BY certificate) r
+                   ON r.certificate = c.id WHERE c.receipts <> coalesce(r.rows, 0) LIMIT 1";
+        if self.connection.prepare(sql).map_err(&fail)?.exists([]).map_err(&fail)? {
+            return Err(self.damaged("a certificate does not say how many receipts need it"));
+        }
+        Ok(())
     }
 
     /// Whether each row's columns say what its receipt and its certificate say: a bit that fell over on the disk is found.
@@ -365,23 +395,30 @@ impl Store {
     /// [`StoreError::Damaged`] with the first row that does not fit.
     pub fn check_rows(&self) -> Result<(), StoreError> {
         let fail = self.fail("check the receipts");
-        let sql = "SELECT r.raw, c.raw, r.provider, r.member, r.started, r.weight, c.ref, c.team
-                   FROM certificate c CROSS JOIN receipt r ON r.certificate = c.id ORDER BY c.id";
+        let sql = "SELECT r.raw, c.raw, p.team, m.name, r.started, r.weight, c.ref, c.team, c.member = r.member, c.id
+                   FROM receipt r LEFT JOIN certificate c ON c.id = r.certificate
+                   LEFT JOIN provider p ON p.id = r.provider LEFT JOIN member m ON m.id = r.member";
         let mut statement = self.indexed()?.prepare(sql).map_err(&fail)?;
         let mut rows = statement.query([]).map_err(&fail)?;
-        let mut last: Option<Certificate> = None;
+        let mut certificates = BTreeMap::new();
         while let Some(row) = rows.next().map_err(&fail)? {
-            let (receipt, raw) = pair(row).map_err(&fail)?;
-            let certificate = match last.take().filter(|last| last.as_bytes() == raw) {
-                Some(same) => same,
-                None => Certificate::parse_kept(&raw).map_err(|error| self.damaged(error))?,
+            let raw = row.get_ref(1).and_then(|raw| Ok(raw.as_blob_or_null()?)).map_err(&fail)?;
+            let raw = raw.ok_or_else(|| self.damaged("a receipt's certificate is missing"))?;
+            if certificates.len() == CERTIFICATES_MAX {
+                certificates.clear();
+            }
+            let certificate = match certificates.entry(row.get::<_, i64>(9).map_err(&fail)?) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(free) => {
+                    free.insert(Certificate::parse_kept(raw).map_err(|error| self.damaged(error))?)
+                }
             };
-            let receipt = Receipt::from_kept(&receipt, &certificate).map_err(|error| self.damaged(error))?;
+            let receipt = row.get_ref(0).and_then(|raw| Ok(raw.as_blob()?)).map_err(&fail)?;
+            let receipt = Receipt::from_kept(receipt, certificate).map_err(|error| self.damaged(error))?;
             if !columns_agree(row, &receipt).map_err(&fail)? {
                 let session = receipt.session();
                 return Err(self.damaged(format!("a row differs from its signed receipt {session:?}")));
             }
-            last = Some(certificate);
         }
         Ok(())
     }
@@ -394,12 +431,20 @@ impl Store {
 
 fn columns_agree(row: &Row<'_>, receipt: &Receipt) -> rusqlite::Result<bool> {
     let session = receipt.session();
-    Ok(row.get::<_, [u8; 24]>(2)? == session.provider.0
-        && row.get::<_, [u8; 24]>(3)? == session.member.0
+    Ok(row.get::<_, Option<[u8; 24]>>(2)? == Some(session.provider.0)
+        && row.get::<_, Option<[u8; 24]>>(3)? == Some(session.member.0)
         && row.get::<_, i64>(4)? == session.started.0.cast_signed()
         && row.get::<_, i64>(5)? == receipt.weight().0.cast_signed()
         && row.get::<_, [u8; 16]>(6)? == receipt.certificate().0
-        && row.get::<_, [u8; 24]>(7)? == receipt.consumer().0)
+        && row.get::<_, [u8; 24]>(7)? == receipt.consumer().0
+        && row.get::<_, bool>(8)?)
+}
+
+/// Teams by the numbers that stand for them.
+fn teams(connection: &Connection, sql: &str) -> rusqlite::Result<BTreeMap<i64, TeamId>> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, TeamId(row.get(1)?))))?;
+    rows.collect()
 }
 
 fn key(session: &SessionKey) -> ([u8; 24], i64, [u8; 24]) {

@@ -5,12 +5,13 @@
 //! in here are not among the rows of that table, but for those of `gone`: they were evicted, and are removed with the same move.
 
 use crate::credit::RowDigest;
+use crate::numbers::{CertificateRow, Numbers};
 use crate::{Limits, StoreError};
 use guestright_identity::MemberId;
 use guestright_receipt::{Receipt, SessionKey, UncheckedReceipt};
 use guestright_units::{Bytes, UnixSeconds};
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Statement, params};
+use rusqlite::{Connection, OptionalExtension, Statement, params};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -19,6 +20,9 @@ use std::path::Path;
 /// A record of a receipt, and of a session that was evicted.
 const KEPT: u8 = 0;
 const GONE: u8 = 1;
+
+/// After so many octets a row ends: SQLite copies what it is given twice, and memory that it asks for anew for each row is slow.
+const BODY_LEN: usize = 32 * 1_024;
 
 /// When receipts are appended first, and how many.
 #[derive(Clone, Copy, Debug)]
@@ -55,14 +59,15 @@ pub(crate) struct Recent {
     entries: BTreeMap<i64, Entry>,
     numbers: HashMap<SessionKey, i64>,
     /// How many entries need each certificate.
-    certificates: BTreeMap<i64, u64>,
+    certificates: BTreeMap<i64, u32>,
     gone: BTreeSet<i64>,
     /// No row of the table of receipts that is not gone is older: by `second_hand`.
     gone_until: [Option<i64>; 2],
     last: i64,
     /// How many records the table `recent` and `unwritten` have.
     records: usize,
-    unwritten: Vec<u8>,
+    /// What is appended next: one row each.
+    unwritten: Vec<Vec<u8>>,
     /// How many rows the table `recent` has, which are numbered from 1.
     rows_written: i64,
 }
@@ -71,11 +76,20 @@ pub(crate) struct Recent {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) session: SessionKey,
-    pub(crate) certificate: i64,
+    pub(crate) certificate: CertificateRow,
     pub(crate) first_seen: UnixSeconds,
     pub(crate) second_hand: bool,
     pub(crate) weight: Bytes,
     pub(crate) raw: Box<[u8]>,
+}
+
+/// What a row of receipts has that [`Entry`] does not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    pub(crate) number: i64,
+    /// The number of the provider.
+    pub(crate) provider: i64,
+    pub(crate) flushed: bool,
 }
 
 /// What goes first when there are too many: as the columns of the table of receipts say it, where numbers have a sign.
@@ -101,18 +115,14 @@ impl Entry {
     }
 
     /// Puts it into a table as a row of receipts, by [`insert_into`].
-    pub(crate) fn insert(
-        &self,
-        statement: &mut Statement<'_>,
-        number: i64,
-        flushed: bool,
-    ) -> rusqlite::Result<usize> {
+    pub(crate) fn insert(&self, statement: &mut Statement<'_>, row: Row) -> rusqlite::Result<usize> {
+        let Row { number, provider, flushed } = row;
         statement.execute(params![
             number,
-            self.session.provider.0,
+            provider,
             self.session.started.0.cast_signed(),
-            self.session.member.0,
-            self.certificate,
+            self.certificate.member,
+            self.certificate.id,
             self.weight.0.cast_signed(),
             self.first_seen.0.cast_signed(),
             self.age(),
@@ -134,6 +144,8 @@ impl Recent {
         let mut statement =
             connection.prepare_cached("SELECT id, body FROM recent ORDER BY id").map_err(fail)?;
         let mut rows = statement.query([]).map_err(fail)?;
+        // Those that were evicted or superseded since need no certificate any more.
+        let mut waiting = BTreeMap::new();
         while let Some(row) = rows.next().map_err(fail)? {
             recent.rows_written += 1;
             let body = row.get_ref(1).and_then(|body| Ok(body.as_blob()?)).map_err(fail)?;
@@ -144,45 +156,48 @@ impl Recent {
                 return Err(damaged());
             }
             while !rest.is_empty() {
-                rest = recent.read_record(rest).ok_or_else(damaged)?;
+                let record;
+                (record, rest) = Record::read(rest).ok_or_else(damaged)?;
+                recent.records += 1;
+                match record {
+                    Record::Kept(number, kept) => {
+                        recent.last = recent.last.max(number);
+                        waiting.insert(number, kept);
+                    }
+                    Record::Gone(number) => {
+                        if waiting.remove(&number).is_none() {
+                            recent.gone.insert(number);
+                        }
+                    }
+                }
             }
+        }
+        let mut members = Members { connection, known: BTreeMap::new() };
+        for (number, kept) in waiting {
+            recent.restore(number, kept, &mut members).map_err(fail)?.ok_or_else(damaged)?;
         }
         Ok(recent)
     }
 
-    /// Puts the first record of `body` in; gives what comes after it.
-    fn read_record<'a>(&mut self, body: &'a [u8]) -> Option<&'a [u8]> {
-        self.records += 1;
-        let (kind, body) = body.split_first()?;
-        let (number, body) = body.split_first_chunk()?;
-        let number = i64::from_be_bytes(*number);
-        match *kind {
-            GONE => {
-                self.forget(number);
-                Some(body)
-            }
-            KEPT => {
-                let (certificate, body) = body.split_first_chunk()?;
-                let (first_seen, body) = body.split_first_chunk()?;
-                let (member, body) = body.split_first_chunk()?;
-                let (second_hand, body) = body.split_first()?;
-                let (length, body) = body.split_first_chunk()?;
-                let (raw, body) = body.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
-                let receipt = UncheckedReceipt::parse(raw).ok()?;
-                let (provider, started) = (receipt.provider(), receipt.started());
-                let entry = Entry {
-                    session: SessionKey { provider, started, member: MemberId(*member) },
-                    certificate: i64::from_be_bytes(*certificate),
-                    first_seen: UnixSeconds(u64::from_be_bytes(*first_seen)),
-                    second_hand: *second_hand != 0,
-                    weight: receipt.weight(),
-                    raw: raw.into(),
-                };
-                self.keep(number, entry);
-                Some(body)
-            }
-            _ => None,
-        }
+    /// Puts a receipt in that waits, unless its certificate is not kept.
+    fn restore(
+        &mut self,
+        number: i64,
+        kept: KeptRecord,
+        members: &mut Members<'_>,
+    ) -> rusqlite::Result<Option<()>> {
+        let Some((member, name)) = members.of(kept.certificate)? else { return Ok(None) };
+        let (provider, started) = (kept.receipt.provider(), kept.receipt.started());
+        let entry = Entry {
+            session: SessionKey { provider, started, member: name },
+            certificate: CertificateRow { id: kept.certificate, member },
+            first_seen: kept.first_seen,
+            second_hand: kept.second_hand,
+            weight: kept.receipt.weight(),
+            raw: kept.raw,
+        };
+        self.keep(number, entry);
+        Ok(Some(()))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -262,7 +277,7 @@ impl Recent {
     }
 
     /// Puts a larger receipt in the place of one that waits. Its session is as old as it was.
-    pub(crate) fn replace(&mut self, number: i64, receipt: &Receipt, certificate: i64) {
+    pub(crate) fn replace(&mut self, number: i64, receipt: &Receipt, certificate: CertificateRow) {
         let Some(old) = self.entries.get(&number) else { return };
         let entry = Entry {
             session: old.session,
@@ -279,31 +294,39 @@ impl Recent {
     /// Evicts what has this number, in here or in the table of receipts.
     pub(crate) fn evict(&mut self, number: i64) {
         self.records += 1;
-        self.unwritten.push(GONE);
-        self.unwritten.extend(number.to_be_bytes());
+        let body = self.body();
+        body.push(GONE);
+        body.extend(number.to_be_bytes());
         self.forget(number);
     }
 
     fn note(&mut self, number: i64, entry: &Entry) {
         self.records += 1;
-        let body = &mut self.unwritten;
+        let body = self.body();
         body.push(KEPT);
         body.extend(number.to_be_bytes());
-        body.extend(entry.certificate.to_be_bytes());
+        body.extend(entry.certificate.id.to_be_bytes());
         body.extend(entry.first_seen.0.to_be_bytes());
-        body.extend(entry.session.member.0);
         body.push(u8::from(entry.second_hand));
         let length = u16::try_from(entry.raw.len()).expect("a receipt is short");
         body.extend(length.to_be_bytes());
         body.extend(&entry.raw);
     }
 
+    /// Where the next record goes.
+    fn body(&mut self) -> &mut Vec<u8> {
+        if self.unwritten.last().is_none_or(|body| body.len() >= BODY_LEN) {
+            self.unwritten.push(Vec::with_capacity(BODY_LEN + Receipt::LEN_MAX));
+        }
+        self.unwritten.last_mut().expect("one was put there")
+    }
+
     fn keep(&mut self, number: i64, entry: Entry) {
         self.last = self.last.max(number);
-        *self.certificates.entry(entry.certificate).or_default() += 1;
+        *self.certificates.entry(entry.certificate.id).or_default() += 1;
         self.numbers.insert(entry.session, number);
         if let Some(old) = self.entries.insert(number, entry) {
-            self.release(old.certificate);
+            self.release(old.certificate.id);
         }
     }
 
@@ -311,7 +334,7 @@ impl Recent {
         match self.entries.remove(&number) {
             Some(entry) => {
                 self.numbers.remove(&entry.session);
-                self.release(entry.certificate);
+                self.release(entry.certificate.id);
             }
             None => {
                 self.gone.insert(number);
@@ -349,38 +372,107 @@ impl Recent {
 
     /// Appends what the transaction has changed.
     pub(crate) fn append(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        if !self.unwritten.is_empty() {
+        let mut statement = connection.prepare_cached("INSERT INTO recent (id, body) VALUES (?, ?)")?;
+        for mut body in self.unwritten.drain(..) {
             let row = self.rows_written + 1;
-            self.unwritten.extend(digest(row, &self.unwritten));
-            let mut statement = connection.prepare_cached("INSERT INTO recent (id, body) VALUES (?, ?)")?;
-            statement.execute(params![row, self.unwritten])?;
-            self.unwritten.clear();
+            body.extend(digest(row, &body));
+            statement.execute(params![row, body])?;
             self.rows_written = row;
         }
         Ok(())
     }
 
-    /// Moves all to the table of receipts, within a transaction, and forgets them; gives the certificates that lost a receipt.
+    /// Moves all to the table of receipts, within a transaction, and forgets them.
     pub(crate) fn drain(
         &mut self,
         connection: &Connection,
+        numbers: &mut Numbers<'_>,
         flushed: bool,
-    ) -> rusqlite::Result<BTreeSet<i64>> {
-        let mut leftover = BTreeSet::new();
+    ) -> rusqlite::Result<()> {
         let mut remove =
-            connection.prepare_cached("DELETE FROM receipt WHERE id = ? RETURNING certificate")?;
+            connection.prepare_cached("DELETE FROM receipt WHERE id = ? RETURNING certificate, provider")?;
         for number in &self.gone {
-            leftover.extend(
-                remove.query_map([number], |row| row.get::<_, i64>(0))?.collect::<Result<Vec<_>, _>>()?,
-            );
+            let gone = remove.query_row([number], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+            if let Some((certificate, provider)) = gone {
+                numbers.release(certificate);
+                numbers.release_provider(provider);
+            }
         }
         let mut keep = connection.prepare_cached(&insert_into("main.receipt"))?;
         for (number, entry) in &self.entries {
-            entry.insert(&mut keep, *number, flushed)?;
+            let provider = numbers.provider(entry.session.provider)?;
+            entry.insert(&mut keep, Row { number: *number, provider, flushed })?;
+        }
+        for (certificate, count) in &self.certificates {
+            numbers.add_rows(*certificate, *count);
         }
         connection.execute("DELETE FROM recent", [])?;
         *self = Self { last: self.last, ..Self::default() };
-        Ok(leftover)
+        Ok(())
+    }
+}
+
+/// What is written of a receipt that waits, under its number, or of a session that was evicted.
+enum Record {
+    Kept(i64, KeptRecord),
+    Gone(i64),
+}
+
+struct KeptRecord {
+    certificate: i64,
+    first_seen: UnixSeconds,
+    second_hand: bool,
+    receipt: UncheckedReceipt,
+    raw: Box<[u8]>,
+}
+
+impl Record {
+    /// The first record of `body` and what comes after it.
+    fn read(body: &[u8]) -> Option<(Self, &[u8])> {
+        let (kind, body) = body.split_first()?;
+        let (number, body) = body.split_first_chunk()?;
+        let number = i64::from_be_bytes(*number);
+        match *kind {
+            GONE => Some((Self::Gone(number), body)),
+            KEPT => {
+                let (certificate, body) = body.split_first_chunk()?;
+                let (first_seen, body) = body.split_first_chunk()?;
+                let (second_hand, body) = body.split_first()?;
+                let (length, body) = body.split_first_chunk()?;
+                let (raw, body) = body.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
+                let kept = KeptRecord {
+                    certificate: i64::from_be_bytes(*certificate),
+                    first_seen: UnixSeconds(u64::from_be_bytes(*first_seen)),
+                    second_hand: *second_hand != 0,
+                    receipt: UncheckedReceipt::parse(raw).ok()?,
+                    raw: raw.into(),
+                };
+                Some((Self::Kept(number, kept), body))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whose certificates these are.
+struct Members<'a> {
+    connection: &'a Connection,
+    known: BTreeMap<i64, (i64, MemberId)>,
+}
+
+impl Members<'_> {
+    /// The number and the name of the member; nothing if the certificate is not kept.
+    fn of(&mut self, certificate: i64) -> rusqlite::Result<Option<(i64, MemberId)>> {
+        if let Some(member) = self.known.get(&certificate) {
+            return Ok(Some(*member));
+        }
+        let mut find = self.connection.prepare_cached(
+            "SELECT m.id, m.name FROM certificate c JOIN member m ON m.id = c.member WHERE c.id = ?",
+        )?;
+        let found =
+            find.query_row([certificate], |row| Ok((row.get(0)?, MemberId(row.get(1)?)))).optional()?;
+        self.known.extend(found.map(|member| (certificate, member)));
+        Ok(found)
     }
 }
 

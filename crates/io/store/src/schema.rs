@@ -56,13 +56,7 @@ pub(crate) const STEPS: &[&str] = &[
     DROP INDEX receipt_second_hand;
     CREATE INDEX receipt_by_age ON receipt (second_hand, age);
 ",
-    // Receipts that came in a burst and are in no index yet (design note 0020): each row is what one commit added.
-    "
-    CREATE TABLE recent (
-        id   INTEGER PRIMARY KEY,
-        body BLOB NOT NULL
-    ) STRICT;
-",
+    NUMBERS,
 ];
 
 /// A home's credit (design note 0010), and which receipts are of strangers' dealings.
@@ -124,6 +118,72 @@ const CREDIT: &str = "
         at     INTEGER NOT NULL,
         digest BLOB NOT NULL CHECK (length(digest) = 8)
     ) STRICT, WITHOUT ROWID;
+";
+
+/// Teams and members under numbers, which makes keys narrow, and receipts that came in a burst (design note 0020).
+const NUMBERS: &str = "
+    -- Teams that served, as long as a row of receipts names them.
+    CREATE TABLE provider (
+        id   INTEGER PRIMARY KEY,
+        team BLOB NOT NULL UNIQUE CHECK (length(team) = 24)
+    ) STRICT;
+    INSERT INTO provider (team) SELECT DISTINCT provider FROM receipt;
+
+    -- Whose certificates these are, as long as there is one.
+    CREATE TABLE member (
+        id   INTEGER PRIMARY KEY,
+        name BLOB NOT NULL UNIQUE CHECK (length(name) = 24)
+    ) STRICT;
+    INSERT INTO member (name) SELECT DISTINCT member FROM receipt;
+
+    CREATE TABLE numbered_certificate (
+        id       INTEGER PRIMARY KEY,
+        ref      BLOB NOT NULL UNIQUE CHECK (length(ref) = 16),
+        team     BLOB NOT NULL CHECK (length(team) = 24),
+        member   INTEGER NOT NULL REFERENCES member (id),
+        receipts INTEGER NOT NULL CHECK (receipts >= 0), -- how many rows of receipts need it
+        raw      BLOB NOT NULL
+    ) STRICT;
+    INSERT INTO numbered_certificate (id, ref, team, member, receipts, raw)
+        SELECT c.id, c.ref, c.team, m.id, count(*), c.raw
+        FROM receipt r JOIN certificate c ON c.id = r.certificate JOIN member m ON m.name = r.member
+        GROUP BY c.id;
+
+    -- No foreign keys: they would cost a search for each row, and an index of those that a certificate has.
+    CREATE TABLE numbered_receipt (
+        id          INTEGER PRIMARY KEY,
+        provider    INTEGER NOT NULL,
+        started     INTEGER NOT NULL,
+        member      INTEGER NOT NULL,
+        certificate INTEGER NOT NULL,
+        weight      INTEGER NOT NULL,
+        first_seen  INTEGER NOT NULL, -- by our own clock; stays when the receipt is superseded
+        age         INTEGER NOT NULL, -- the earlier of started and first_seen
+        second_hand INTEGER NOT NULL, -- 1: our own team neither served nor was served; 0 in a store that was not told its team
+        flushed     INTEGER NOT NULL,
+        raw         BLOB NOT NULL
+    ) STRICT;
+    INSERT INTO numbered_receipt
+        SELECT r.id, p.id, r.started, m.id, r.certificate, r.weight, r.first_seen, r.age, 0, r.flushed, r.raw
+        FROM receipt r JOIN provider p ON p.team = r.provider JOIN member m ON m.name = r.member ORDER BY r.id;
+    -- So that they are marked anew.
+    DELETE FROM state WHERE key = 'own-team';
+
+    DROP TABLE receipt;
+    DROP TABLE certificate;
+    ALTER TABLE numbered_certificate RENAME TO certificate;
+    ALTER TABLE numbered_receipt RENAME TO receipt;
+    CREATE INDEX certificate_by_team ON certificate (team);
+    CREATE INDEX certificate_by_member ON certificate (member);
+    CREATE UNIQUE INDEX receipt_by_session ON receipt (provider, started, member);
+    CREATE INDEX receipt_by_age ON receipt (second_hand, age);
+    CREATE INDEX receipt_unflushed ON receipt (flushed) WHERE flushed = 0;
+
+    -- Receipts that are in no index yet: each row is what one commit added.
+    CREATE TABLE recent (
+        id   INTEGER PRIMARY KEY,
+        body BLOB NOT NULL
+    ) STRICT;
 ";
 
 /// How many pages of 4 KiB the write-ahead log takes before they are copied into the file. Pages that many commits change

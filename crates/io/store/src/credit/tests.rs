@@ -1,14 +1,14 @@
 use super::*;
-use crate::sample::{Member, NOW, store};
+use crate::sample::{Member, NOW, old_format, store};
 use crate::{Limits, Store, Writer, WriterLimits, schema};
 use guestright_credit::{
     Account, Accounted, Config, Hold, HoldId, HoldState, HoldUse, Holds, Message, Proof, Signed, Terms,
 };
-use guestright_identity::{Certificate, MemberId};
-use guestright_receipt::{Receipt, SessionKey};
+use guestright_identity::MemberId;
+use guestright_receipt::SessionKey;
 use guestright_units::{Bytes, TeamId, Time};
 use proptest::prelude::*;
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 use std::sync::mpsc::channel;
 
 fn team(number: u8) -> TeamId {
@@ -461,35 +461,13 @@ proptest! {
     }
 }
 
-/// A store as the first version made it.
-fn first_format(path: &Path, items: &[(Receipt, Certificate)]) {
-    let connection = Connection::open(path).unwrap();
-    connection.execute_batch(schema::STEPS[0]).unwrap();
-    connection.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
-    connection.pragma_update(None, "user_version", 1).unwrap();
-    for (receipt, certificate) in items {
-        let (reference, team) = (certificate.reference().0, certificate.team_id().0);
-        let sql = "INSERT OR IGNORE INTO certificate (ref, team, raw) VALUES (?, ?, ?)";
-        connection.execute(sql, params![reference, team, certificate.as_bytes()]).unwrap();
-        let (session, weight) = (receipt.session(), receipt.weight().0.cast_signed());
-        let started = session.started.0.cast_signed();
-        connection
-            .execute(
-                "INSERT INTO receipt (provider, started, member, certificate, weight, first_seen, age, raw)
-                 SELECT ?1, ?2, ?3, id, ?4, ?2, ?2, ?5 FROM certificate WHERE ref = ?6",
-                params![session.provider.0, started, session.member.0, weight, receipt.as_bytes(), reference],
-            )
-            .unwrap();
-    }
-}
-
 #[test]
 fn a_store_of_the_first_format_keeps_its_receipts_and_gets_accounts() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("receipts.db");
     let (own, other) = (Member::new(1), Member::new(2));
     let items = [own.item(9, NOW, 5), other.item(9, NOW, 6), other.item(8, NOW, 7)];
-    first_format(&path, &items);
+    old_format(&path, 1, &items);
     let limits = Limits { receipts_max: 100, own_team: Some(own.certificate.team_id()) };
     let mut store = Store::open(&path, limits).unwrap();
     assert_eq!((store.count(), store.counts.second_hand), (3, 2));
@@ -508,7 +486,7 @@ fn an_upgrade_that_finds_no_room_leaves_the_old_format_and_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("receipts.db");
     let items: Vec<_> = (0..50).map(|number| Member::new(1).item(9, NOW.plus(number), number)).collect();
-    first_format(&path, &items);
+    old_format(&path, 1, &items);
     let mut connection = Connection::open(&path).unwrap();
     let number = |connection: &Connection, name: &str| -> i64 {
         connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0)).unwrap()

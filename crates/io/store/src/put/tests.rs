@@ -2,8 +2,10 @@ use super::*;
 use crate::Store;
 use crate::sample::{Member, NOW, certify, store};
 use guestright_receipt::{Admission, ReceiptError, Registers};
+use guestright_units::TeamId;
 use proptest::prelude::*;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 mod waiting;
 
@@ -91,7 +93,7 @@ proptest! {
             prop_assert_eq!(certificate.reference(), receipt.certificate());
         }
         prop_assert_eq!(store.integrity_check(), Ok(()));
-        assert_no_leftover_certificates(&store);
+        assert_nothing_is_left_over(&store);
     }
 
     #[test]
@@ -121,21 +123,21 @@ proptest! {
             for session in model.keys() {
                 prop_assert!(store.get(session).unwrap().is_some());
             }
-            assert_no_leftover_certificates(&store);
+            assert_nothing_is_left_over(&store);
         }
     }
 }
 
-fn assert_no_leftover_certificates(store: &Store) {
-    let left: i64 = store
-        .connection
-        .query_row(
-            "SELECT count(*) FROM certificate WHERE id NOT IN (SELECT certificate FROM receipt)",
-            [],
-            |row| row.get(0),
-        )
-        .unwrap();
-    assert_eq!(left, 0);
+fn assert_nothing_is_left_over(store: &Store) {
+    for (table, needed) in [
+        ("certificate", "SELECT certificate FROM receipt"),
+        ("provider", "SELECT provider FROM receipt"),
+        ("member", "SELECT member FROM certificate"),
+    ] {
+        let sql = format!("SELECT count(*) FROM {table} WHERE id NOT IN ({needed})");
+        let left: i64 = store.connection.query_row(&sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(left, 0, "{table}");
+    }
 }
 
 #[test]

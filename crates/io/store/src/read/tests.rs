@@ -91,3 +91,47 @@ fn a_row_that_says_other_than_its_signed_receipt_is_found() {
     let error = store.integrity_check().unwrap_err().to_string();
     assert!(error.contains("differs from its signed receipt"), "{error}");
 }
+
+#[test]
+fn a_number_that_stands_for_nothing_and_a_wrong_count_are_found() {
+    let (_directory, mut store) = store(10);
+    store.put(&[Member::new(1).item(9, NOW, 10)], NOW).unwrap();
+    for (change, want) in [
+        ("UPDATE certificate SET receipts = 0", "how many receipts need it"),
+        ("UPDATE certificate SET receipts = 2", "how many receipts need it"),
+        ("DELETE FROM certificate", "certificate is missing"),
+        ("DELETE FROM provider", "differs from its signed receipt"),
+        ("PRAGMA foreign_keys = OFF; BEGIN; DELETE FROM member", "member is missing"),
+    ] {
+        let change = if change.contains("BEGIN") { change.to_owned() } else { format!("BEGIN; {change}") };
+        store.connection.execute_batch(&change).unwrap();
+        let error = store.integrity_check().unwrap_err().to_string();
+        assert!(error.contains(want), "{change}: {error}");
+        store.connection.execute_batch("ROLLBACK").unwrap();
+    }
+    assert_eq!(store.integrity_check(), Ok(()));
+}
+
+#[test]
+fn receipts_of_one_start_come_in_the_order_of_their_members_whatever_number_these_have() {
+    let (_directory, mut store) = store(100);
+    let members: Vec<_> = (0..8).map(Member::new).collect();
+    let items: Vec<_> = [7, 9, 8]
+        .iter()
+        .flat_map(|provider| members.iter().map(|member| member.item(*provider, NOW, 1)))
+        .collect();
+    store.put(&items, NOW).unwrap();
+    let mut want: Vec<_> = items.iter().map(|(receipt, _)| receipt.session()).collect();
+    want.sort_by_key(|session| (session.provider, session.started, session.member));
+    for page in [1, 3, 24] {
+        let mut found = Vec::new();
+        loop {
+            let some = store.receipts_after(found.last().copied(), page).unwrap();
+            if some.is_empty() {
+                break;
+            }
+            found.extend(some.iter().map(|(session, _)| *session));
+        }
+        assert_eq!(found, want, "{page} at a time");
+    }
+}

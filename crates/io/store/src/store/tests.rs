@@ -1,5 +1,5 @@
 use super::*;
-use crate::sample::{Member, NOW, store};
+use crate::sample::{Member, NOW, old_format, store};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -169,8 +169,9 @@ fn a_bit_that_fell_over_in_a_row_is_found() {
     for change in [
         "weight = weight + 4096",
         "started = started + 64",
-        "provider = zeroblob(24)",
-        "member = zeroblob(24)",
+        "provider = provider + 1",
+        "member = member + 1",
+        "certificate = certificate + 1",
     ] {
         store.connection.execute_batch(&format!("BEGIN; UPDATE receipt SET {change} WHERE id = 7")).unwrap();
         assert!(matches!(store.check_rows(), Err(StoreError::Damaged { .. })), "{change}");
@@ -205,20 +206,41 @@ fn a_copy_is_the_same_store_and_is_made_while_it_is_open() {
 }
 
 #[test]
-fn a_store_of_the_format_before_is_brought_up_to_date_with_all_that_it_holds() {
-    let (_directory, mut store) = store(1_000_000);
-    let items: Vec<_> = (0..200).map(|number| Member::new(1).item(9, NOW.plus(number), number)).collect();
-    store.put(&items[..50], NOW).unwrap();
-    let (path, limits, edges) = (store.path().to_owned(), store.limits, store.edges().unwrap());
-    store.connection.execute_batch("DROP TABLE recent; PRAGMA user_version = 3").unwrap();
-    drop(store);
-    let mut store = Store::open(&path, limits).unwrap();
-    assert_eq!((store.count(), store.edges().unwrap()), (50, edges));
-    store.put(&items, NOW).unwrap();
-    assert!(store.has_recent(), "what waits has a table");
-    let version: i64 = store.connection.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
-    assert_eq!(version, 4);
-    drop(store);
-    let store = Store::open(&path, limits).unwrap();
-    assert_eq!((store.count(), store.integrity_check()), (200, Ok(())));
+fn a_store_of_any_format_before_is_brought_up_to_date_with_all_that_it_holds() {
+    let (own, others) = (Member::new(1), [Member::new(2), Member::new(3)]);
+    let item = |number: u64| match number % 4 {
+        0 => own.item(9, NOW.plus(number), number),
+        part => others[usize::from(part == 1)].item(6 + part as u8, NOW.plus(number), number),
+    };
+    let items: Vec<_> = (0..200).map(item).collect();
+    let limits = Limits { receipts_max: 100_000, own_team: Some(own.certificate.team_id()) };
+    let (_directory, mut want) = store(100_000);
+    want.put(&items[..50], NOW).unwrap();
+    let first_hand = |store: &Store| {
+        let mut all = Vec::new();
+        store.first_hand(own.certificate.team_id(), UnixSeconds(0), |receipt, _| all.push(receipt)).unwrap();
+        all
+    };
+    for format in 1..4 {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("receipts.db");
+        old_format(&path, format, &items[..50]);
+        let mut store = Store::open(&path, limits).unwrap();
+        assert_eq!((store.count(), store.counts.second_hand), (50, 37), "format {format}");
+        assert_eq!(store.integrity_check(), Ok(()), "format {format}");
+        assert_eq!(store.edges(), want.edges(), "format {format}");
+        assert_eq!(store.receipts_after(None, 99), want.receipts_after(None, 99), "format {format}");
+        let sessions = |store: &Store| -> Vec<_> {
+            store.arrivals_after(0, 99).unwrap().iter().map(|it| (it.number, it.session)).collect()
+        };
+        assert_eq!(sessions(&store), sessions(&want), "format {format}");
+        assert_eq!(first_hand(&store), first_hand(&want), "format {format}");
+        store.put(&items, NOW).unwrap();
+        assert!(store.has_recent(), "what waits has a table");
+        drop(store);
+        let store = Store::open(&path, limits).unwrap();
+        assert_eq!((store.count(), store.integrity_check()), (200, Ok(())), "format {format}");
+        let version: i64 = store.connection.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+        assert_eq!(version, 4);
+    }
 }

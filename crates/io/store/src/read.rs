@@ -245,21 +245,8 @@ impl Store {
         mut show: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let connection = self.indexed()?;
-        let mut walk = || -> rusqlite::Result<()> {
-            let mut statement = connection.prepare_cached(
-                "SELECT r.raw, c.raw FROM provider p CROSS JOIN receipt r ON r.provider = p.id
-                 CROSS JOIN member m ON m.id = r.member CROSS JOIN certificate c ON c.id = r.certificate
-                 ORDER BY p.team, r.started, m.name",
-            )?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                if show(row.get_ref(0)?.as_blob()?, row.get_ref(1)?.as_blob()?).is_break() {
-                    break;
-                }
-            }
-            Ok(())
-        };
-        walk().map_err(self.fail("walk through the receipts"))
+        walk(connection, None, |_, receipt, certificate| show(receipt, certificate))
+            .map_err(self.fail("walk through the receipts"))
     }
 
     /// At most `max` receipts in the order of [`Store::for_each_receipt`], those after the session `after` or the first ones, each
@@ -274,26 +261,14 @@ impl Store {
     ) -> Result<Vec<(SessionKey, Encoded)>, StoreError> {
         let connection = self.indexed()?;
         let find = || -> rusqlite::Result<Vec<_>> {
-            let mut statement = connection.prepare_cached(
-                "SELECT p.team, r.started, m.name, r.raw, c.raw FROM provider p
-                 CROSS JOIN receipt r ON r.provider = p.id
-                 AND r.started >= CASE WHEN p.team = ?1 THEN ?2 ELSE -9223372036854775808 END
-                 CROSS JOIN member m ON m.id = r.member CROSS JOIN certificate c ON c.id = r.certificate
-                 WHERE p.team >= ?1 AND (p.team, r.started, m.name) > (?1, ?2, ?3)
-                 ORDER BY p.team, r.started, m.name LIMIT ?4",
-            )?;
-            // Before all others: no team's id is shorter.
-            let (provider, started, member) = after.map_or((Vec::new(), i64::MIN, Vec::new()), |key| {
-                (key.provider.0.to_vec(), key.started.0.cast_signed(), key.member.0.to_vec())
-            });
-            let max = i64::try_from(max).unwrap_or(i64::MAX);
-            let rows = statement.query_map(params![provider, started, member, max], |row| {
-                let started = UnixSeconds(row.get::<_, i64>(1)?.cast_unsigned());
-                let session =
-                    SessionKey { provider: TeamId(row.get(0)?), member: MemberId(row.get(2)?), started };
-                Ok((session, (row.get(3)?, row.get(4)?)))
-            })?;
-            rows.collect()
+            let mut found = Vec::new();
+            if max > 0 {
+                walk(connection, after, |session, receipt, certificate| {
+                    found.push((session, (receipt.to_vec(), certificate.to_vec())));
+                    if found.len() < max { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                })?;
+            }
+            Ok(found)
         };
         find().map_err(self.fail("read receipts in their order"))
     }
@@ -438,6 +413,42 @@ fn columns_agree(row: &Row<'_>, receipt: &Receipt) -> rusqlite::Result<bool> {
         && row.get::<_, [u8; 16]>(6)? == receipt.certificate().0
         && row.get::<_, [u8; 24]>(7)? == receipt.consumer().0
         && row.get::<_, bool>(8)?)
+}
+
+/// Shows each receipt and its certificate in the order of provider, start and member, those after the session `after` or all, until
+/// `show` breaks off.
+///
+/// One provider after the other: in a join SQLite would sort all receipts of a provider before it shows the first.
+fn walk(
+    connection: &Connection,
+    after: Option<SessionKey>,
+    mut show: impl FnMut(SessionKey, &[u8], &[u8]) -> ControlFlow<()>,
+) -> rusqlite::Result<()> {
+    let mut providers =
+        connection.prepare_cached("SELECT id, team FROM provider WHERE team >= ? ORDER BY team")?;
+    let mut receipts = connection.prepare_cached(
+        "SELECT r.started, m.name, r.raw, c.raw FROM receipt r
+         CROSS JOIN member m ON m.id = r.member CROSS JOIN certificate c ON c.id = r.certificate
+         WHERE r.provider = ?1 AND r.started >= ?2 AND (r.started > ?2 OR m.name > ?3) ORDER BY r.started, m.name",
+    )?;
+    // Before all others: no team's id is shorter.
+    let first = after.map_or(Vec::new(), |key| key.provider.0.to_vec());
+    let mut providers = providers.query([first])?;
+    while let Some(row) = providers.next()? {
+        let (id, provider) = (row.get::<_, i64>(0)?, TeamId(row.get(1)?));
+        let after = after.filter(|key| key.provider == provider);
+        let (started, member) =
+            after.map_or((i64::MIN, Vec::new()), |key| (key.started.0.cast_signed(), key.member.0.to_vec()));
+        let mut rows = receipts.query(params![id, started, member])?;
+        while let Some(row) = rows.next()? {
+            let started = UnixSeconds(row.get::<_, i64>(0)?.cast_unsigned());
+            let session = SessionKey { provider, started, member: MemberId(row.get(1)?) };
+            if show(session, row.get_ref(2)?.as_blob()?, row.get_ref(3)?.as_blob()?).is_break() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Teams by the numbers that stand for them.

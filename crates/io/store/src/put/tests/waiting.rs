@@ -444,15 +444,18 @@ fn limit_pages(connection: &rusqlite::Connection, room: i64) {
 
 #[test]
 fn on_a_full_disk_what_waits_is_read_with_the_others_and_moved_once_there_is_room() {
-    let own_team = Some(TeamId([9; 24]));
+    let (member, stranger) = (Member::new(1), Member::new(2));
+    let own_team = Some(member.certificate.team_id());
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("receipts.db");
-    let mut store = Store::open(&path, Limits { receipts_max: 150, own_team }).unwrap();
-    store.recent_limits = RecentLimits { direct_max: 4, recent_max: 200, records_max: 400 };
-    let member = Member::new(1);
-    let item =
-        |number: u64| member.item(if number.is_multiple_of(4) { 8 } else { 9 }, NOW.plus(number), number);
-    let items: Vec<_> = (0..160).map(item).collect();
+    let mut store = Store::open(&path, Limits { receipts_max: 330, own_team }).unwrap();
+    store.recent_limits = RecentLimits { direct_max: 4, recent_max: 400, records_max: 800 };
+    // Many providers, so that a move takes more pages than it makes free.
+    let item = |number: u64| match number % 4 {
+        0 => stranger.item(8, NOW.plus(number), number),
+        _ => member.item(u8::try_from(number % 251).unwrap(), NOW.plus(number), number),
+    };
+    let items: Vec<_> = (0..340).map(item).collect();
     for item in &items[..40] {
         store.put(std::slice::from_ref(item), NOW).unwrap();
     }
@@ -461,7 +464,7 @@ fn on_a_full_disk_what_waits_is_read_with_the_others_and_moved_once_there_is_roo
     };
     store.put(&items[40..], NOW.plus(1_000)).unwrap();
     assert!(store.has_recent(), "and some of the table of receipts are gone");
-    assert_eq!((in_table(&store), store.counts.all < 160, store.counts.second_hand > 0), (40, true, true));
+    assert_eq!((in_table(&store), store.counts.all < 340, store.counts.second_hand > 0), (40, true, true));
     // What the store says when all is moved.
     let (_directory, with_room) = killed(&store, usize::MAX);
     let with_room = Store::open(&with_room, store.limits).unwrap();
@@ -500,9 +503,9 @@ fn on_a_full_disk_what_waits_is_read_with_the_others_and_moved_once_there_is_roo
     assert_eq!((store.counts.all, store.counts.second_hand), (counts.all, counts.second_hand));
 
     limit_pages(&store.connection, 1_000);
-    let report = store.put(&[item(500)], NOW.plus(1_000)).unwrap();
+    let report = store.put(&[item(502)], NOW.plus(1_000)).unwrap();
     assert_eq!(report.outcomes, [Outcome::New]);
-    assert_eq!(store.get(&item(500).0.session()).unwrap(), Some(item(500).0));
+    assert_eq!(store.get(&item(502).0.session()).unwrap(), Some(item(502).0));
     assert!(!store.has_recent());
     assert_eq!(in_table(&store).cast_unsigned(), store.count());
     assert_eq!(store.integrity_check(), Ok(()));

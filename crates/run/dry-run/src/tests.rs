@@ -134,25 +134,30 @@ fn write_month(path: &Path, sessions: u32) {
     for (team, id) in all.zip(1_i64..) {
         let reference: [u8; 16] = rng.random();
         let raw = guest.certificate.as_bytes();
-        transaction
-            .execute("INSERT INTO certificate VALUES (?, ?, ?, ?)", params![id, reference, team, raw])
-            .unwrap();
+        let name: [u8; 24] = rng.random();
+        transaction.execute("INSERT INTO member VALUES (?, ?)", params![id, name]).unwrap();
+        transaction.execute("INSERT INTO provider VALUES (?, ?)", params![id, team]).unwrap();
+        let insert = "INSERT INTO certificate (id, ref, team, member, receipts, raw) VALUES (?, ?, ?, ?, 0, ?)";
+        transaction.execute(insert, params![id, reference, team, id, raw]).unwrap();
     }
-    let insert = "INSERT INTO receipt (provider, started, member, certificate, weight, first_seen, age, raw)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+    let insert = "INSERT INTO receipt
+         (provider, started, member, certificate, weight, first_seen, age, second_hand, flushed, raw)
+         VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, ?)";
     let mut statement = transaction.prepare(insert).unwrap();
+    let mut keep_member = transaction.prepare("INSERT INTO member (name) VALUES (?)").unwrap();
     for number in 0..sessions {
         let at = NOW.0 + u64::from(number) * 30 * DAY / u64::from(sessions);
-        let member: [u8; 24] = rng.random();
+        let name: [u8; 24] = rng.random();
+        let member = keep_member.insert([name]).unwrap();
         // Two in five were served here, one of our own people somewhere, the others' dealings were shown.
-        let provider = if number % 5 < 2 { OWN.0 } else { teams[rng.random_range(0..teams.len())] };
+        let provider: i64 = if number % 5 < 2 { 3_001 } else { rng.random_range(1..=3_000) };
         let consumer: i64 = if number % 5 == 2 { 3_001 } else { rng.random_range(1..=3_000) };
         let at = i64::try_from(at).unwrap();
         statement
             .execute(params![provider, at, member, consumer, 25_000_000, at, at, signed.as_bytes()])
             .unwrap();
     }
-    drop(statement);
+    drop((statement, keep_member));
     transaction.commit().unwrap();
 }
 

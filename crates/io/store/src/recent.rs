@@ -9,7 +9,7 @@ use crate::numbers::{CertificateRow, Numbers};
 use crate::{Limits, StoreError};
 use guestright_identity::MemberId;
 use guestright_receipt::{Receipt, SessionKey, UncheckedReceipt};
-use guestright_units::{Bytes, UnixSeconds};
+use guestright_units::{Bytes, TeamId, UnixSeconds};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 use std::cmp::Reverse;
@@ -187,13 +187,12 @@ impl Recent {
         members: &mut Members<'_>,
     ) -> rusqlite::Result<Option<()>> {
         let Some((member, name)) = members.of(kept.certificate)? else { return Ok(None) };
-        let (provider, started) = (kept.receipt.provider(), kept.receipt.started());
         let entry = Entry {
-            session: SessionKey { provider, started, member: name },
+            session: SessionKey { provider: kept.provider, started: kept.started, member: name },
             certificate: CertificateRow { id: kept.certificate, member },
             first_seen: kept.first_seen,
             second_hand: kept.second_hand,
-            weight: kept.receipt.weight(),
+            weight: kept.weight,
             raw: kept.raw,
         };
         self.keep(number, entry);
@@ -423,7 +422,9 @@ struct KeptRecord {
     certificate: i64,
     first_seen: UnixSeconds,
     second_hand: bool,
-    receipt: UncheckedReceipt,
+    provider: TeamId,
+    started: UnixSeconds,
+    weight: Bytes,
     raw: Box<[u8]>,
 }
 
@@ -441,11 +442,14 @@ impl Record {
                 let (second_hand, body) = body.split_first()?;
                 let (length, body) = body.split_first_chunk()?;
                 let (raw, body) = body.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
+                let receipt = UncheckedReceipt::parse(raw).ok()?;
                 let kept = KeptRecord {
                     certificate: i64::from_be_bytes(*certificate),
                     first_seen: UnixSeconds(u64::from_be_bytes(*first_seen)),
                     second_hand: *second_hand != 0,
-                    receipt: UncheckedReceipt::parse(raw).ok()?,
+                    provider: receipt.provider(),
+                    started: receipt.started(),
+                    weight: receipt.weight(),
                     raw: raw.into(),
                 };
                 Some((Self::Kept(number, kept), body))

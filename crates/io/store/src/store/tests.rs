@@ -210,7 +210,8 @@ fn a_store_of_any_format_before_is_brought_up_to_date_with_all_that_it_holds() {
     let (own, others) = (Member::new(1), [Member::new(2), Member::new(3)]);
     let item = |number: u64| match number % 4 {
         0 => own.item(9, NOW.plus(number), number),
-        part => others[usize::from(part == 1)].item(6 + part as u8, NOW.plus(number), number),
+        1 => others[0].item(7, NOW.plus(number), number),
+        _ => others[1].item(8, NOW.plus(number), number),
     };
     let items: Vec<_> = (0..200).map(item).collect();
     let limits = Limits { receipts_max: 100_000, own_team: Some(own.certificate.team_id()) };

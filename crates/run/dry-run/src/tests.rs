@@ -137,7 +137,8 @@ fn write_month(path: &Path, sessions: u32) {
         let name: [u8; 24] = rng.random();
         transaction.execute("INSERT INTO member VALUES (?, ?)", params![id, name]).unwrap();
         transaction.execute("INSERT INTO provider VALUES (?, ?)", params![id, team]).unwrap();
-        let insert = "INSERT INTO certificate (id, ref, team, member, receipts, raw) VALUES (?, ?, ?, ?, 0, ?)";
+        let insert =
+            "INSERT INTO certificate (id, ref, team, member, receipts, raw) VALUES (?, ?, ?, ?, 0, ?)";
         transaction.execute(insert, params![id, reference, team, id, raw]).unwrap();
     }
     let insert = "INSERT INTO receipt

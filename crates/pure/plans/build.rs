@@ -15,7 +15,7 @@ fn main() -> io::Result<()> {
     if root.is_dir() {
         find(&root, &mut plans)?;
     }
-    plans.sort();
+    plans.sort_by_key(|plan| plan.with_extension(""));
     let mut code = String::from("&[\n");
     for plan in &plans {
         let name = plan.strip_prefix(&root).map_err(io::Error::other)?.with_extension("");

@@ -144,7 +144,11 @@ fn make(order: &Order) -> Result<Row, BenchError> {
                 refused: measured.account.refused,
                 ..Note::default()
             };
-            (request.setup.outcome(&measured.report), note)
+            let mut outcome = request.setup.outcome(&measured.report);
+            if !measured.counts_timeouts {
+                outcome.set("timeouts", None);
+            }
+            (outcome, note)
         }
     };
     Ok(Row {

@@ -25,6 +25,8 @@ const NOTICE: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(in super::super) struct Measured {
     pub(in super::super) report: Report,
+    /// Whether the kernel counts retransmission timeouts (since Linux 6.7).
+    pub(in super::super) counts_timeouts: bool,
     pub(in super::super) account: Account,
     pub(in super::super) strangers: u64,
 }
@@ -56,7 +58,7 @@ pub(in super::super) fn run(request: &Request) -> Result<Measured, BenchError> {
         .run(begin + request.until, |flow| emulator.with(|router, _| router.end_transfer(flow)))
         .doing("carry transfers")?;
     let ended = begin.elapsed();
-    let flows = flows_of(&transfers, &starts, begin)?;
+    let (flows, counts_timeouts) = flows_of(&transfers, &starts, begin)?;
     let (router, account) = emulator.stop()?;
     let done = router.done();
     check(&done)?;
@@ -69,7 +71,7 @@ pub(in super::super) fn run(request: &Request) -> Result<Measured, BenchError> {
         events: done.events,
         arrived: done.arrived,
     };
-    Ok(Measured { report, account, strangers: done.strangers })
+    Ok(Measured { report, counts_timeouts, account, strangers: done.strangers })
 }
 
 /// The hosts with a TCP of the paper's day, as far as the kernel can be told: no window scaling, no retransmission
@@ -94,14 +96,17 @@ fn hosts(request: &Request) -> Result<Hosts, BenchError> {
     Ok(hosts)
 }
 
+/// What each transfer did, and whether the kernel counts timeouts.
 fn flows_of(
     transfers: &Transfers,
     starts: &[Instant],
     begin: Instant,
-) -> Result<Vec<FlowReport>, BenchError> {
+) -> Result<(Vec<FlowReport>, bool), BenchError> {
+    let mut counts_timeouts = true;
     let report = |((progress, pair), start): ((transfers::Progress, &Pair), &Instant)| {
         let info = tcp::info(&pair.near)?;
-        Ok(FlowReport {
+        counts_timeouts &= info.timeouts.is_some();
+        Ok::<_, BenchError>(FlowReport {
             bytes: progress.received,
             started: moment(start.duration_since(begin)),
             finished: progress.finished.map(|at| moment(at.duration_since(begin))),
@@ -109,7 +114,8 @@ fn flows_of(
             retransmitted: info.retransmitted,
         })
     };
-    transfers.progress().zip(starts).map(report).collect()
+    let flows = transfers.progress().zip(starts).map(report).collect::<Result<_, _>>()?;
+    Ok((flows, counts_timeouts))
 }
 
 /// A run in which the tunnels or the receipts were not what they should be has measured something else.

@@ -26,7 +26,7 @@ struct Transfer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     pub(super) received: u64,
-    /// When its receiver had everything.
+    /// When its sender knew that everything had arrived.
     pub(super) finished: Option<Instant>,
 }
 
@@ -74,15 +74,21 @@ impl Transfers {
                     (Some(flow), _, true) => {
                         let transfer = &mut self.all[index(flow)];
                         if transfer.fill(&buffer)? {
+                            self.wait.change(&transfer.pair.near, token, false)?;
+                        }
+                    }
+                    (Some(flow), true, false) => {
+                        let transfer = &mut self.all[index(flow)];
+                        if transfer.is_acknowledged(&mut buffer)? {
                             self.wait.remove(&transfer.pair.near)?;
+                            running -= 1;
+                            on_end(index(flow));
                         }
                     }
                     (None, true, _) => {
                         let transfer = &mut self.all[index(token)];
                         if transfer.drain(&mut buffer)? {
                             self.wait.remove(&transfer.pair.far)?;
-                            running -= 1;
-                            on_end(index(token));
                         }
                     }
                     _ => {}
@@ -116,12 +122,12 @@ impl Transfer {
         Ok(false)
     }
 
-    /// Takes what is there. True: the other end has closed, so that was all.
+    /// Takes what is there. True: the other end has closed, so that was all, and this one has closed too.
     fn drain(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
         for _ in 0..PIECES_MAX {
             match rustix::io::read(&self.pair.far, &mut *buffer) {
                 Ok(0) => {
-                    self.progress.finished = Some(Instant::now());
+                    shutdown(&self.pair.far, Shutdown::Write)?;
                     return Ok(true);
                 }
                 Ok(length) => self.progress.received += length as u64,
@@ -130,6 +136,19 @@ impl Transfer {
             }
         }
         Ok(false)
+    }
+
+    /// True: the receiver has closed its end, which it does when it has everything, so its acknowledgement is here.
+    fn is_acknowledged(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
+        match rustix::io::read(&self.pair.near, &mut *buffer) {
+            Ok(0) => {
+                self.progress.finished = Some(Instant::now());
+                Ok(true)
+            }
+            Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "a receiver has sent something")),
+            Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

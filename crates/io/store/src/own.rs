@@ -4,7 +4,7 @@ use crate::StoreError;
 use guestright_identity::Certificate;
 use guestright_receipt::Receipt;
 use guestright_units::{TeamId, UnixSeconds};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use std::path::Path;
 
 /// The name in the table of numbers for the team by which receipts are told apart: the first eight bytes of its id.
@@ -24,25 +24,32 @@ fn name(own: Option<TeamId>) -> Option<i64> {
 /// Marks all receipts as first-hand or second-hand, if that was not done for this team yet; says how many are of others'
 /// dealings.
 pub(crate) fn classify(connection: &mut Connection, own: Option<TeamId>) -> rusqlite::Result<u64> {
-    if !is_classified(connection, own)? {
-        let transaction = connection.transaction()?;
-        transaction.execute("DELETE FROM state WHERE key = ?", [NAME])?;
-        transaction.execute("UPDATE receipt SET second_hand = 0 WHERE second_hand = 1", [])?;
-        if let (Some(own), Some(number)) = (own, name(own)) {
-            transaction.execute(
-                "UPDATE receipt SET second_hand = 1
-                 WHERE provider <> coalesce((SELECT id FROM provider WHERE team = ?1), 0) AND certificate NOT IN (SELECT id FROM certificate WHERE team = ?1)",
-                [own.0],
-            )?;
-            transaction.execute("INSERT INTO state (key, value) VALUES (?, ?)", params![NAME, number])?;
-        }
-        transaction.commit()?;
-    }
+    let transaction = connection.transaction()?;
+    mark(&transaction, own)?;
+    transaction.commit()?;
     if own.is_none() {
         return Ok(0);
     }
     let sql = "SELECT count(*) FROM receipt INDEXED BY receipt_by_age WHERE second_hand = 1";
     connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
+}
+
+/// The same within a transaction, without the count.
+pub(crate) fn mark(transaction: &Transaction<'_>, own: Option<TeamId>) -> rusqlite::Result<()> {
+    if is_classified(transaction, own)? {
+        return Ok(());
+    }
+    transaction.execute("DELETE FROM state WHERE key = ?", [NAME])?;
+    transaction.execute("UPDATE receipt SET second_hand = 0 WHERE second_hand = 1", [])?;
+    if let (Some(own), Some(number)) = (own, name(own)) {
+        transaction.execute(
+            "UPDATE receipt SET second_hand = 1
+             WHERE provider <> coalesce((SELECT id FROM provider WHERE team = ?1), 0) AND certificate NOT IN (SELECT id FROM certificate WHERE team = ?1)",
+            [own.0],
+        )?;
+        transaction.execute("INSERT INTO state (key, value) VALUES (?, ?)", params![NAME, number])?;
+    }
+    Ok(())
 }
 
 /// Which receipts are wanted: of this team's own dealings, in sessions that began at `since` or later.

@@ -1,6 +1,7 @@
 //! The file's format: how it is made, recognised and brought up to date.
 
-use crate::StoreError;
+use crate::{StoreError, own};
+use guestright_units::TeamId;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::path::Path;
 
@@ -145,9 +146,9 @@ const NUMBERS: &str = "
         raw      BLOB NOT NULL
     ) STRICT;
     INSERT INTO numbered_certificate (id, ref, team, member, receipts, raw)
-        SELECT c.id, c.ref, c.team, m.id, count(*), c.raw
-        FROM receipt r JOIN certificate c ON c.id = r.certificate JOIN member m ON m.name = r.member
-        GROUP BY c.id;
+        SELECT c.id, c.ref, c.team, m.id, (SELECT count(*) FROM receipt r WHERE r.certificate = c.id), c.raw
+        FROM certificate c CROSS JOIN member m
+        ON m.name = (SELECT r.member FROM receipt r WHERE r.certificate = c.id LIMIT 1);
 
     -- No foreign keys: they would cost a search for each row, and an index of those that a certificate has.
     CREATE TABLE numbered_receipt (
@@ -164,10 +165,8 @@ const NUMBERS: &str = "
         raw         BLOB NOT NULL
     ) STRICT;
     INSERT INTO numbered_receipt
-        SELECT r.id, p.id, r.started, m.id, r.certificate, r.weight, r.first_seen, r.age, 0, r.flushed, r.raw
+        SELECT r.id, p.id, r.started, m.id, r.certificate, r.weight, r.first_seen, r.age, r.second_hand, r.flushed, r.raw
         FROM receipt r JOIN provider p ON p.team = r.provider JOIN member m ON m.name = r.member ORDER BY r.id;
-    -- So that they are marked anew.
-    DELETE FROM state WHERE key = 'own-team';
 
     DROP TABLE receipt;
     DROP TABLE certificate;
@@ -190,8 +189,14 @@ const NUMBERS: &str = "
 /// are copied once.
 const CHECKPOINT_PAGES: i64 = 4_096;
 
-/// Locks the file for this connection, checks that it is ours and brings it up to date.
-pub(crate) fn prepare(connection: &mut Connection, path: &Path, cache_kib: u64) -> Result<(), StoreError> {
+/// Locks the file for this connection, checks that it is ours and brings it up to date. A file that had another format has its
+/// receipts marked for `own` in the same transaction: a disk may have room for that and for nothing after it.
+pub(crate) fn prepare(
+    connection: &mut Connection,
+    path: &Path,
+    cache_kib: u64,
+    own: Option<TeamId>,
+) -> Result<(), StoreError> {
     let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, "prepare the tables", &error);
     connection.busy_timeout(std::time::Duration::ZERO).map_err(fail)?;
     // Before the first read: the lock is then taken with it and kept until the connection closes, and the index
@@ -211,7 +216,7 @@ pub(crate) fn prepare(connection: &mut Connection, path: &Path, cache_kib: u64) 
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES).map_err(fail)?;
     connection.pragma_update(None, "journal_size_limit", 64 * 1_024 * 1_024).map_err(fail)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Exclusive).map_err(fail)?;
-    migrate(&transaction, version).map_err(fail)?;
+    migrate(&transaction, version, own).map_err(fail)?;
     transaction.commit().map_err(fail)
 }
 
@@ -233,13 +238,14 @@ pub(crate) fn recognise(connection: &Connection, path: &Path) -> Result<usize, S
     })
 }
 
-fn migrate(transaction: &Transaction<'_>, version: usize) -> rusqlite::Result<()> {
+fn migrate(transaction: &Transaction<'_>, version: usize, own: Option<TeamId>) -> rusqlite::Result<()> {
     if version == STEPS.len() {
         return Ok(());
     }
     for step in &STEPS[version..] {
         transaction.execute_batch(step)?;
     }
+    own::mark(transaction, own)?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", newest())
 }

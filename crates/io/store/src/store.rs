@@ -78,7 +78,7 @@ impl Store {
         let cache_kib = (limits.receipts_max / 16)
             .min((limits.receipts_max / 64).min(32 * 1_024).max(memory_kib / 32))
             .clamp(1_024, 64 * 1_024);
-        schema::prepare(&mut connection, path, cache_kib)?;
+        schema::prepare(&mut connection, path, cache_kib, limits.own_team)?;
         set(&connection);
         let recent = Recent::load(&connection, path)?;
         let counted = count(&connection).map_err(fail)? + recent.len() as u64;

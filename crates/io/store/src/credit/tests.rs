@@ -495,7 +495,7 @@ fn an_upgrade_that_finds_no_room_leaves_the_old_format_and_says_so() {
     // Room for none of the new pages, or for some: what was written before the last one is undone.
     for room in 0..5 {
         connection.pragma_update(None, "max_page_count", pages + room).unwrap();
-        let error = schema::prepare(&mut connection, &path, 1_024).unwrap_err();
+        let error = schema::prepare(&mut connection, &path, 1_024, None).unwrap_err();
         assert_eq!(error, StoreError::DiskFull { path: path.clone() });
         assert!(error.to_string().starts_with("no space is left for the receipt store"), "{error}");
         assert_eq!(number(&connection, "user_version"), 1);

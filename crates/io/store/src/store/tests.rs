@@ -245,3 +245,61 @@ fn a_store_of_any_format_before_is_brought_up_to_date_with_all_that_it_holds() {
         assert_eq!(version, 4);
     }
 }
+
+#[test]
+fn an_upgrade_keeps_which_receipts_are_of_others_dealings() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("receipts.db");
+    let own = Member::new(1);
+    let team = own.certificate.team_id();
+    let items: Vec<_> = (0..50).map(|number| own.item(9, NOW.plus(number), number)).collect();
+    old_format(&path, 3, &items);
+    // Other rows than those that would be marked anew, which is none of a team's own.
+    let connection = Connection::open(&path).unwrap();
+    connection.execute("UPDATE receipt SET second_hand = 1 WHERE id IN (3, 5, 7)", []).unwrap();
+    let number = i64::from_be_bytes(*team.0.first_chunk().unwrap());
+    connection.execute("INSERT INTO state (key, value) VALUES ('own-team', ?)", [number]).unwrap();
+    drop(connection);
+    let limits = |own_team| Limits { receipts_max: 100, own_team };
+    let store = Store::open(&path, limits(Some(team))).unwrap();
+    let sql = "SELECT group_concat(id) FROM (SELECT id FROM receipt WHERE second_hand = 1 ORDER BY id)";
+    let marked: String = store.connection.query_row(sql, [], |row| row.get(0)).unwrap();
+    assert_eq!((marked.as_str(), store.counts.second_hand), ("3,5,7", 3));
+    drop(store);
+    assert_eq!(Store::open(&path, limits(Some(TeamId([8; 24])))).unwrap().counts.second_hand, 50);
+}
+
+#[test]
+fn an_upgrade_is_done_with_all_receipts_marked_or_leaves_the_old_format() {
+    let (own, other) = (Member::new(1), Member::new(2));
+    let team = Some(own.certificate.team_id());
+    let item =
+        |number: u64| [&own, &other][usize::from(number.is_multiple_of(4))].item(9, NOW.plus(number), number);
+    let items: Vec<_> = (0..200).map(item).collect();
+    for format in 1..4 {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("receipts.db");
+        old_format(&path, format, &items);
+        let mut connection = Connection::open(&path).unwrap();
+        let number = |connection: &Connection, sql: &str| -> i64 {
+            connection.query_row(sql, [], |row| row.get(0)).unwrap()
+        };
+        let pages = number(&connection, "PRAGMA page_count");
+        let fits = (0..pages * 2).find(|room| {
+            connection.pragma_update(None, "max_page_count", pages + room).unwrap();
+            let prepared = schema::prepare(&mut connection, &path, 1_024, team);
+            let version = number(&connection, "PRAGMA user_version");
+            match &prepared {
+                Ok(()) => assert_eq!(version, 4, "{room} pages"),
+                Err(error) => {
+                    assert_eq!(*error, StoreError::DiskFull { path: path.clone() });
+                    assert_eq!(version, i64::try_from(format).unwrap(), "{room} pages");
+                }
+            }
+            prepared.is_ok()
+        });
+        assert!(fits.is_some_and(|room| room > 5), "format {format}: {fits:?} pages");
+        assert_eq!(own::is_classified(&connection, team), Ok(true), "format {format}");
+        assert_eq!(number(&connection, "SELECT count(*) FROM receipt WHERE second_hand = 1"), 50);
+    }
+}

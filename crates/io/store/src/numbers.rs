@@ -81,15 +81,15 @@ impl<'a> Numbers<'a> {
         self.connection.prepare_cached("INSERT INTO member (name) VALUES (?)")?.insert([name.0])
     }
 
-    /// The team of a certificate that is kept.
-    pub(crate) fn consumer(&mut self, certificate: i64) -> rusqlite::Result<TeamId> {
+    /// The team of a certificate; nothing if it is missing, which a damaged file may have.
+    pub(crate) fn consumer(&mut self, certificate: i64) -> rusqlite::Result<Option<TeamId>> {
         if let Some(team) = self.consumers.get(&certificate) {
-            return Ok(*team);
+            return Ok(Some(*team));
         }
         let mut find = self.connection.prepare_cached("SELECT team FROM certificate WHERE id = ?")?;
-        let team = find.query_row([certificate], |row| Ok(TeamId(row.get(0)?)))?;
-        self.consumers.insert(certificate, team);
-        Ok(team)
+        let found = find.query_row([certificate], |row| Ok(TeamId(row.get(0)?))).optional()?;
+        self.consumers.extend(found.map(|team| (certificate, team)));
+        Ok(found)
     }
 
     /// The number of a team that served; nothing if no row of receipts names it.
@@ -116,15 +116,15 @@ impl<'a> Numbers<'a> {
         Ok(id)
     }
 
-    /// The team that a row of receipts names.
-    pub(crate) fn provider_team(&mut self, id: i64) -> rusqlite::Result<TeamId> {
+    /// The team that a row of receipts names; nothing if it is missing, likewise.
+    pub(crate) fn provider_team(&mut self, id: i64) -> rusqlite::Result<Option<TeamId>> {
         if let Some(team) = self.teams.get(&id) {
-            return Ok(*team);
+            return Ok(Some(*team));
         }
         let mut find = self.connection.prepare_cached("SELECT team FROM provider WHERE id = ?")?;
-        let team = find.query_row([id], |row| Ok(TeamId(row.get(0)?)))?;
-        self.teams.insert(id, team);
-        Ok(team)
+        let found = find.query_row([id], |row| Ok(TeamId(row.get(0)?))).optional()?;
+        self.teams.extend(found.map(|team| (id, team)));
+        Ok(found)
     }
 
     /// Rows of receipts have come that need this certificate.
@@ -149,9 +149,13 @@ impl<'a> Numbers<'a> {
     }
 
     /// Counts the rows of each certificate, and removes what no receipt needs: neither a row nor one that `waits`.
+    ///
+    /// A count that is wrong in a damaged file stops nothing: one that is too high keeps its certificate, with one that is too low it may
+    /// go too early. To look for its rows would be to look through all receipts, which have no index by certificate.
     pub(crate) fn finish(self, waits: impl Fn(i64) -> bool) -> rusqlite::Result<()> {
-        let mut count =
-            self.connection.prepare_cached("UPDATE certificate SET receipts = receipts + ? WHERE id = ?")?;
+        let mut count = self
+            .connection
+            .prepare_cached("UPDATE certificate SET receipts = max(receipts + ?, 0) WHERE id = ?")?;
         for (certificate, change) in self.rows.iter().filter(|(_, change)| **change != 0) {
             count.execute([change, certificate])?;
         }

@@ -172,7 +172,10 @@ struct Kept {
 struct Victim {
     id: i64,
     certificate: i64,
-    edge: Edge,
+    /// The number of its provider, if it is in the table of receipts.
+    provider: Option<i64>,
+    /// Nothing if its certificate or its provider is missing in a damaged file: then it did not count.
+    edge: Option<Edge>,
 }
 
 impl Merge<'_> {
@@ -314,15 +317,17 @@ impl Merge<'_> {
     ) -> rusqlite::Result<()> {
         let (consumer, provider) = (receipt.consumer(), receipt.provider());
         let certificate = self.numbers.certificate(certificate)?;
-        let mut before = consumer;
+        let mut before = Some(consumer);
         if certificate.id != kept.certificate {
             before = self.numbers.consumer(kept.certificate)?;
             self.numbers.review(kept.certificate);
         }
-        if before == consumer {
+        if before == Some(consumer) {
             ledger.add(consumer, provider, receipt.weight().saturating_sub(kept.weight));
         } else {
-            ledger.remove(before, provider, kept.weight);
+            if let Some(before) = before {
+                ledger.remove(before, provider, kept.weight);
+            }
             ledger.add(consumer, provider, receipt.weight());
         }
         if kept.is_recent {
@@ -374,7 +379,9 @@ impl Merge<'_> {
             self.counts.all -= 1;
             self.counts.second_hand -= u64::from(second_hand);
             self.numbers.review(certificate);
-            ledger.remove(edge.consumer, edge.provider, edge.weight);
+            if let Some(Edge { consumer, provider, weight }) = edge {
+                ledger.remove(consumer, provider, weight);
+            }
         }
         Ok(())
     }
@@ -386,8 +393,9 @@ impl Merge<'_> {
         }
         self.transaction.prepare_cached("DELETE FROM receipt WHERE id = ?")?.execute([victim.id])?;
         self.numbers.release(victim.certificate);
-        let provider = self.numbers.provider(victim.edge.provider)?;
-        self.numbers.release_provider(provider);
+        if let Some(provider) = victim.provider {
+            self.numbers.release_provider(provider);
+        }
         Ok(())
     }
 
@@ -419,11 +427,11 @@ impl Merge<'_> {
                 break;
             }
             until = Some(age);
-            let certificate = row.get(1)?;
-            let consumer = self.numbers.consumer(certificate)?;
-            let provider = self.numbers.provider_team(row.get(2)?)?;
+            let (certificate, provider) = (row.get(1)?, row.get(2)?);
             let weight = Bytes(row.get::<_, i64>(3)?.cast_unsigned());
-            victims.push(Victim { id, certificate, edge: Edge { consumer, provider, weight } });
+            let teams = self.numbers.consumer(certificate)?.zip(self.numbers.provider_team(provider)?);
+            let edge = teams.map(|(consumer, provider)| Edge { consumer, provider, weight });
+            victims.push(Victim { id, certificate, provider: Some(provider), edge });
         }
         for (_, id) in waiting.take(count - victims.len()) {
             victims.extend(self.waiting_victim(id)?);
@@ -438,7 +446,8 @@ impl Merge<'_> {
         let Some(entry) = self.recent.get(id) else { return Ok(None) };
         let (certificate, provider, weight) = (entry.certificate.id, entry.session.provider, entry.weight);
         let consumer = self.numbers.consumer(certificate)?;
-        Ok(Some(Victim { id, certificate, edge: Edge { consumer, provider, weight } }))
+        let edge = consumer.map(|consumer| Edge { consumer, provider, weight });
+        Ok(Some(Victim { id, certificate, provider: None, edge }))
     }
 
     fn move_recent(&mut self) -> rusqlite::Result<()> {

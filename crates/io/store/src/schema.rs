@@ -123,6 +123,9 @@ const CREDIT: &str = "
 
 /// Teams and members under numbers, which makes keys narrow, and receipts that came in a burst (design note 0020).
 const NUMBERS: &str = "
+    -- A damaged file may have receipts without their certificates: nobody can check or pass on those.
+    DELETE FROM receipt WHERE certificate NOT IN (SELECT id FROM certificate);
+
     -- Teams that served, as long as a row of receipts names them.
     CREATE TABLE provider (
         id   INTEGER PRIMARY KEY,

@@ -239,3 +239,54 @@ fn an_evicted_session_may_come_back() {
     assert_eq!(report.outcomes, [Outcome::New]);
     assert_eq!((report.added[0].weight, report.evicted[0].weight), (Bytes(4), Bytes(4)));
 }
+
+#[test]
+fn a_damaged_file_stays_writable_and_evicts_what_did_not_count_without_an_edge() {
+    #[rustfmt::skip]
+    let damages = [
+        // How many edges go with two receipts, if they go one by one.
+        ("UPDATE certificate SET receipts = 0",  1),
+        ("UPDATE certificate SET receipts = 7",  2),
+        ("DELETE FROM certificate WHERE id = 1", 0),
+        ("DELETE FROM provider WHERE id = 1",    0),
+    ];
+    for waits in [false, true] {
+        for (damage, want) in damages {
+            let (_directory, mut store) = store(3);
+            let (one, two) = (Member::new(1), Member::new(2));
+            let items = [one.item(9, NOW, 4), one.item(9, NOW.plus(1), 5), two.item(8, NOW.plus(2), 1)];
+            store.put(&items, NOW.plus(2)).unwrap();
+            store.connection.execute(damage, []).unwrap();
+            if waits {
+                store.recent_limits = RecentLimits { direct_max: 0, recent_max: 100, records_max: 200 };
+            }
+            let mut edges = 0;
+            for number in 3..5 {
+                let report = store.put(&[two.item(8, NOW.plus(number), 1)], NOW.plus(number)).unwrap();
+                assert_eq!(report.outcomes, [Outcome::New], "{damage}");
+                assert_eq!(store.has_recent(), waits, "{damage}");
+                edges += report.evicted.len();
+                // As another transaction finds it.
+                store.move_recent().unwrap();
+            }
+            assert_eq!((store.count(), edges), (3, want), "{damage}, {waits}");
+            let edge =
+                Edge { consumer: two.team.public().team_id(), provider: TeamId([8; 24]), weight: Bytes(3) };
+            assert_eq!(store.edges(), Ok(vec![edge]), "{damage}, {waits}");
+            assert_eq!(store.check_rows(), Ok(()), "{damage}, {waits}");
+        }
+    }
+}
+
+#[test]
+fn a_receipt_that_lost_its_certificate_counts_again_when_a_larger_one_comes() {
+    let (_directory, mut store) = store(10);
+    let member = Member::new(1);
+    store.put(&[member.item(9, NOW, 4), Member::new(2).item(8, NOW, 1)], NOW).unwrap();
+    store.connection.execute("DELETE FROM certificate WHERE id = 1", []).unwrap();
+    let report = store.put(&[member.item(9, NOW, 6)], NOW).unwrap();
+    assert_eq!((report.outcomes, report.evicted), (vec![Outcome::Raised(Bytes(2))], vec![]));
+    assert_eq!(report.added[0].weight, Bytes(6));
+    assert_eq!(store.integrity_check(), Ok(()));
+    assert!(store.edges().unwrap().contains(&report.added[0]));
+}

@@ -303,3 +303,21 @@ fn an_upgrade_is_done_with_all_receipts_marked_or_leaves_the_old_format() {
         assert_eq!(number(&connection, "SELECT count(*) FROM receipt WHERE second_hand = 1"), 50);
     }
 }
+
+#[test]
+fn an_upgrade_leaves_out_receipts_whose_certificate_is_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("receipts.db");
+    let (kept, lost) = (Member::new(1), Member::new(2));
+    let items = [kept.item(9, NOW, 1), lost.item(8, NOW, 2), kept.item(8, NOW, 3), lost.item(7, NOW, 4)];
+    old_format(&path, 3, &items);
+    let connection = Connection::open(&path).unwrap();
+    connection.pragma_update(None, "foreign_keys", "OFF").unwrap();
+    connection.execute("DELETE FROM certificate WHERE ref = ?", [lost.certificate.reference().0]).unwrap();
+    drop(connection);
+    let store = Store::open(&path, LIMITS).unwrap();
+    assert_eq!((store.count(), store.integrity_check()), (2, Ok(())));
+    let number = |sql| -> i64 { store.connection.query_row(sql, [], |row| row.get(0)).unwrap() };
+    assert_eq!(number("SELECT count(*) FROM member"), 1);
+    assert_eq!(number("SELECT count(*) FROM provider"), 2);
+}

@@ -245,7 +245,7 @@ impl Store {
         mut show: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let connection = self.indexed()?;
-        walk(connection, None, |_, receipt, certificate| show(receipt, certificate))
+        walk(connection, None, usize::MAX, |_, receipt, certificate| show(receipt, certificate))
             .map_err(self.fail("walk through the receipts"))
     }
 
@@ -262,12 +262,10 @@ impl Store {
         let connection = self.indexed()?;
         let find = || -> rusqlite::Result<Vec<_>> {
             let mut found = Vec::new();
-            if max > 0 {
-                walk(connection, after, |session, receipt, certificate| {
-                    found.push((session, (receipt.to_vec(), certificate.to_vec())));
-                    if found.len() < max { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-                })?;
-            }
+            walk(connection, after, max, |session, receipt, certificate| {
+                found.push((session, (receipt.to_vec(), certificate.to_vec())));
+                ControlFlow::Continue(())
+            })?;
             Ok(found)
         };
         find().map_err(self.fail("read receipts in their order"))
@@ -415,37 +413,56 @@ fn columns_agree(row: &Row<'_>, receipt: &Receipt) -> rusqlite::Result<bool> {
         && row.get::<_, bool>(8)?)
 }
 
-/// Shows each receipt and its certificate in the order of provider, start and member, those after the session `after` or all, until
-/// `show` breaks off.
+/// Shows `max` receipts and their certificates in the order of provider, start and member, those after the session `after` or the first
+/// ones, until `show` breaks off.
 ///
-/// One provider after the other: in a join SQLite would sort all receipts of a provider before it shows the first.
+/// One provider after the other: in a join SQLite would sort all receipts of a provider before it shows the first. Members of one start
+/// are sorted, without the receipts themselves, and no more than `max` are kept in that.
 fn walk(
     connection: &Connection,
     after: Option<SessionKey>,
+    max: usize,
     mut show: impl FnMut(SessionKey, &[u8], &[u8]) -> ControlFlow<()>,
 ) -> rusqlite::Result<()> {
     let mut providers =
         connection.prepare_cached("SELECT id, team FROM provider WHERE team >= ? ORDER BY team")?;
-    let mut receipts = connection.prepare_cached(
-        "SELECT r.started, m.name, r.raw, c.raw FROM receipt r
-         CROSS JOIN member m ON m.id = r.member CROSS JOIN certificate c ON c.id = r.certificate
-         WHERE r.provider = ?1 AND r.started >= ?2 AND (r.started > ?2 OR m.name > ?3) ORDER BY r.started, m.name",
+    let mut sessions = connection.prepare_cached(
+        "SELECT r.started, m.name, r.id FROM receipt r CROSS JOIN member m ON m.id = r.member
+         WHERE r.provider = ?1 AND r.started >= ?2 AND (r.started > ?2 OR m.name > ?3)
+         ORDER BY r.started, m.name LIMIT ?4",
+    )?;
+    let mut receipt = connection.prepare_cached(
+        "SELECT r.raw, c.raw FROM receipt r CROSS JOIN certificate c ON c.id = r.certificate WHERE r.id = ?",
     )?;
     // Before all others: no team's id is shorter.
     let first = after.map_or(Vec::new(), |key| key.provider.0.to_vec());
     let mut providers = providers.query([first])?;
-    while let Some(row) = providers.next()? {
+    let mut left = max;
+    while let Some(row) = providers.next()?.filter(|_| left > 0) {
         let (id, provider) = (row.get::<_, i64>(0)?, TeamId(row.get(1)?));
         let after = after.filter(|key| key.provider == provider);
-        let (started, member) =
+        let mut last =
             after.map_or((i64::MIN, Vec::new()), |key| (key.started.0.cast_signed(), key.member.0.to_vec()));
-        let mut rows = receipts.query(params![id, started, member])?;
-        while let Some(row) = rows.next()? {
-            let started = UnixSeconds(row.get::<_, i64>(0)?.cast_unsigned());
-            let session = SessionKey { provider, started, member: MemberId(row.get(1)?) };
-            if show(session, row.get_ref(2)?.as_blob()?, row.get_ref(3)?.as_blob()?).is_break() {
-                return Ok(());
+        // More than once only if some have no certificate, which a damaged file may have: they are not shown.
+        let mut is_end = false;
+        while !is_end && left > 0 {
+            let mut rows = sessions.query(params![id, last.0, last.1, limit(left)])?;
+            let mut missing = 0;
+            while let Some(row) = rows.next()? {
+                last = (row.get(0)?, row.get(1)?);
+                let mut found = receipt.query([row.get::<_, i64>(2)?])?;
+                let Some(blobs) = found.next()? else {
+                    missing += 1;
+                    continue;
+                };
+                let started = UnixSeconds(last.0.cast_unsigned());
+                let session = SessionKey { provider, started, member: MemberId(row.get(1)?) };
+                left -= 1;
+                if show(session, blobs.get_ref(0)?.as_blob()?, blobs.get_ref(1)?.as_blob()?).is_break() {
+                    return Ok(());
+                }
             }
+            is_end = missing == 0;
         }
     }
     Ok(())

@@ -135,3 +135,49 @@ fn receipts_of_one_start_come_in_the_order_of_their_members_whatever_number_thes
         assert_eq!(found, want, "{page} at a time");
     }
 }
+
+#[test]
+fn thousands_of_members_of_one_start_come_page_by_page_each_once_and_in_order() {
+    let (_directory, mut store) = store(10_000);
+    let items: Vec<_> = (0..3_000).map(|seed| Member::new(seed).item(9, NOW, seed)).collect();
+    store.put(&items, NOW).unwrap();
+    store.put(&[Member::new(1).item(9, NOW.plus(1), 7), Member::new(1).item(8, NOW, 8)], NOW).unwrap();
+    let mut want: Vec<_> = items.iter().map(|(receipt, certificate)| (receipt, certificate)).collect();
+    want.sort_by_key(|(receipt, _)| receipt.session().member);
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let some = store.receipts_after(after, 64).unwrap();
+        let Some((last, _)) = some.last() else { break };
+        assert!(some.len() == 64 || found.len() + some.len() == 3_002, "{} of a page", some.len());
+        after = Some(*last);
+        found.extend(some);
+    }
+    assert_eq!(found.len(), 3_002);
+    for ((session, blobs), (receipt, certificate)) in found[1..].iter().zip(want) {
+        assert_eq!(*session, receipt.session());
+        assert_eq!(*blobs, (receipt.as_bytes().to_vec(), certificate.as_bytes().to_vec()));
+    }
+    let mut shown = Vec::new();
+    store
+        .for_each_receipt(|receipt, certificate| {
+            shown.push((receipt.to_vec(), certificate.to_vec()));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert!(shown.iter().eq(found.iter().map(|(_, blobs)| blobs)), "the walk shows what the pages do");
+}
+
+#[test]
+fn a_page_goes_on_behind_receipts_that_lost_their_certificate() {
+    let (_directory, mut store) = store(100);
+    let (lost, kept) = (Member::new(1), Member::new(2));
+    let items: Vec<_> = (0..20).map(|number| lost.item(9, NOW.plus(number), 1)).collect();
+    store.put(&items, NOW).unwrap();
+    store.put(&[kept.item(9, NOW.plus(30), 1), kept.item(9, NOW.plus(31), 1)], NOW).unwrap();
+    store.connection.execute("DELETE FROM certificate WHERE id = 1", []).unwrap();
+    let first = store.receipts_after(None, 1).unwrap();
+    assert_eq!(first[0].0, kept.item(9, NOW.plus(30), 1).0.session());
+    assert_eq!(store.receipts_after(None, 9).unwrap().len(), 2);
+    assert_eq!(store.receipts_after(Some(first[0].0), 9).unwrap().len(), 1);
+    assert_eq!(store.receipts_after(None, 0), Ok(vec![]));
+}

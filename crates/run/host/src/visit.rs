@@ -266,7 +266,7 @@ impl<'a, W: Write> Guest<'a, W> {
                 reference: 0,
                 update: tokio::time::interval(settings.update_every),
             },
-            look: if way.is_some() { Look::start() } else { Look::at_nothing() },
+            look: way.as_ref().map_or_else(Look::at_nothing, |way| Look::start(way.bell())),
             way,
             questions,
             staying: settings.stay.as_ref().map(|_| Staying::default()),
@@ -425,7 +425,11 @@ impl<W: Write> Guest<'_, W> {
     fn needs_look(&self) -> Need {
         let Some(way) = &self.way else { return Need::Nothing };
         let is_settled = way.is_settled() && self.session.as_ref().is_some_and(Session::is_open);
-        if is_settled { Need::Settled } else { Need::Unsettled }
+        match is_settled {
+            true if way.waits_for_answer() => Need::Unanswered,
+            true => Need::Settled,
+            false => Need::Unsettled,
+        }
     }
 
     /// Looks how the tunnel is, and whether there is another access point; true if there is.

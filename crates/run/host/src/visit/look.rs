@@ -11,6 +11,9 @@ use tokio::time::Instant;
 const EVERY: Duration = Duration::from_millis(300);
 /// How often where all is as it should be. What changes around us the kernel says; so this is for the tunnel alone.
 const EVERY_SETTLED: Duration = Duration::from_secs(4);
+/// How often while nothing has come back yet for what was sent. An answer that is missing has its own limit, and is noticed this much
+/// later at most.
+const EVERY_UNANSWERED: Duration = Duration::from_secs(1);
 /// Changes come in swarms: a link, an address, a route. Between two looks there is at least so much time.
 const SPACING: Duration = Duration::from_millis(10);
 
@@ -21,6 +24,8 @@ pub(super) enum Need {
     Nothing,
     /// Both are as they should be.
     Settled,
+    /// They are, but an answer through the tunnel is missing.
+    Unanswered,
     Unsettled,
 }
 
@@ -39,9 +44,9 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// For one who has a tunnel and a switch to look after.
-    pub(super) fn start() -> Self {
-        let look = Self::at_nothing();
+    /// For one who has a tunnel and a switch to look after. It is looked at once, too, when `bell` is rung.
+    pub(super) fn start(bell: Arc<Notify>) -> Self {
+        let look = Self { changed: bell, ..Self::at_nothing() };
         let [moves, attacks] = [(); 2].map(|()| Arc::clone(&look.changed));
         let is_suspect = Arc::clone(&look.switch_changed);
         let surroundings = Changes::watch(move || moves.notify_one());
@@ -77,7 +82,8 @@ impl Look {
         match need {
             Need::Nothing => None,
             Need::Settled if hears_of_changes => Some(EVERY_SETTLED),
-            Need::Settled | Need::Unsettled => Some(EVERY),
+            Need::Unanswered if hears_of_changes => Some(EVERY_UNANSWERED),
+            Need::Settled | Need::Unanswered | Need::Unsettled => Some(EVERY),
         }
     }
 
@@ -148,7 +154,7 @@ mod tests {
         let mut look = Look::at_nothing();
         assert_eq!(next(&mut look, Need::Settled).await, Duration::ZERO, "whoever begins looks at once");
         let late = EVERY + SPACING;
-        for need in [Need::Settled, Need::Unsettled] {
+        for need in [Need::Settled, Need::Unanswered, Need::Unsettled] {
             assert!((EVERY..late).contains(&next(&mut look, need).await), "{need:?}");
         }
     }

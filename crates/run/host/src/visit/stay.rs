@@ -205,7 +205,7 @@ async fn wait_for_network(
     if let Some(network) = network {
         return Ok(Waited::Network(network, Box::new(way)));
     }
-    let mut look = Look::start();
+    let mut look = Look::start(way.bell());
     let standing = Standing::NoNetwork;
     tell(&standing, settings.json, out)?;
     let since = Instant::now();

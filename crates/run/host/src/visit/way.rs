@@ -15,7 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use zeroize::Zeroizing;
 
 /// The name of the tunnel's interface.
@@ -153,6 +153,8 @@ pub(super) struct Way {
     switch: KillSwitch,
     state_file: PathBuf,
     lost: (mpsc::Sender<String>, mpsc::Receiver<String>),
+    /// Rung where there is something to look at before the next look.
+    bell: Arc<Notify>,
     /// Since when handshakes are begun again and again.
     handshaking_since: Option<Instant>,
     handshake_at: Option<Instant>,
@@ -280,6 +282,7 @@ impl Way {
             switch,
             state_file,
             lost: mpsc::channel(LOST_MAX),
+            bell: Arc::default(),
             handshaking_since: None,
             handshake_at: None,
             no_answer_at: None,
@@ -306,6 +309,16 @@ impl Way {
         let handshakes = self.handshaking_since.is_some_and(|since| since.elapsed() < HANDSHAKES_FOR);
         let is_well = !self.is_suspect && !self.cannot_close && self.lost.1.is_empty();
         is_well && !handshakes && self.agreed.is_some() && self.state() == TunnelState::Up
+    }
+
+    /// Whether something was sent that nothing has come back for yet.
+    pub(super) fn waits_for_answer(&self) -> bool {
+        self.answers.unanswered_since.is_some()
+    }
+
+    /// What is rung when the tunnel is lost.
+    pub(super) fn bell(&self) -> Arc<Notify> {
+        Arc::clone(&self.bell)
     }
 
     /// The mark of what passes beside the tunnel.
@@ -417,9 +430,12 @@ impl Way {
         let bind = SocketAddr::from((Ipv4Addr::UNSPECIFIED, interface.listen_port.unwrap_or(0)));
         let socket =
             Socket::open(&SocketSettings { bind, mark: Some(self.plan.mark), ..SocketSettings::default() })?;
-        let lost = self.lost.0.clone();
-        // One that finds no room says the same as those that wait.
-        let on_error = move |error: guestright_tun::TunError| drop(lost.try_send(error.to_string()));
+        let (lost, bell) = (self.lost.0.clone(), self.bell());
+        let on_error = move |error: guestright_tun::TunError| {
+            // One that finds no room says the same as those that wait.
+            let _ = lost.try_send(error.to_string());
+            bell.notify_one();
+        };
         let pump = Pump::start(Device::open(&device)?, socket, end.clone(), on_error)?;
         Ok(Carrier { tunnel: Tunnel::Userspace(end), pump: Some(pump) })
     }
@@ -640,7 +656,7 @@ mod tests {
         assert_eq!(read(7, 296, 0), handshaking(7));
         assert_eq!(read(8, 296, 92), TunnelState::Up);
         assert_eq!(read(500, 296, 92), TunnelState::Up, "nothing was asked");
-        assert_eq!(read(501, 400, 92), TunnelState::Up);
+        assert_eq!(read(501, 400, 92), TunnelState::Up, "not for long");
         assert_eq!(read(515, 500, 92), TunnelState::Silent(Duration::from_secs(14)));
         // A handshake is begun anew, and the counts with it.
         assert_eq!(read(516, 148, 0), TunnelState::Silent(Duration::from_secs(15)));

@@ -13,11 +13,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How often an endpoint looks at the clock while something flows…
+/// How often an endpoint looks at the clock while anything passes, and once after that. It stamps what passes with the time at which
+/// it looked last (boringtun's `TimeCurrent`), and compares the stamps: what passes now and what passes much later must differ.
 const TICK: Duration = Duration::from_millis(100);
-/// …which are so many bytes, one way or the other, between two looks: keep-alives are far fewer…
-const FLOW: usize = 4_096;
-/// …and how often it does otherwise. What is due then is due after many seconds.
+/// How often it does while nothing passes. What is due then is due after many seconds.
 const TICK_AT_REST: Duration = Duration::from_secs(2);
 /// The largest thing that the device or the socket hands over, and the device's header.
 const READ_MAX: usize = 65_535 + tun_rs::VIRTIO_NET_HDR_LEN;
@@ -62,12 +61,12 @@ struct Ticks {
 impl Ticks {
     /// The endpoint has looked; so many bytes have passed since it looked before.
     fn looked(&mut self, moved: usize, now: Instant) {
-        self.rests = moved < FLOW;
+        self.rests = moved == 0;
         self.next = now + if self.rests { TICK_AT_REST } else { TICK };
     }
 
-    /// Enough has passed to be a flow.
-    fn flows(&mut self, now: Instant) {
+    /// Something has passed.
+    fn passed(&mut self, now: Instant) {
         self.rests = false;
         self.next = self.next.min(now + TICK);
     }
@@ -81,7 +80,7 @@ struct Shared {
     stopping: AtomicBool,
     /// Bytes that have passed since the endpoint looked at the clock.
     moved: AtomicUsize,
-    /// Whether that is no flow, so that it looks seldom.
+    /// Whether the endpoint looks seldom, as nothing has passed.
     resting: AtomicBool,
     /// Wakes the thread that reads the device, and keeps the clock.
     outward: Waiter,
@@ -199,16 +198,20 @@ impl Shared {
             let now = clock.at(instant);
             if instant >= ticks.next {
                 self.endpoint.tick(&mut out, now);
-                ticks.looked(self.moved.swap(0, Ordering::AcqRel), instant);
+                ticks.looked(self.moved.swap(0, Ordering::SeqCst), instant);
             }
             let empty = self.seal_batch(&mut buffer, &mut out, now, &mut errors)?;
-            if self.is_flow(out.len()) {
-                ticks.flows(instant);
+            if self.count(out.len()) {
+                ticks.passed(instant);
             }
             out.runs().for_each(|run| self.socket.send(run));
             out.clear();
             if empty {
-                self.resting.store(ticks.rests, Ordering::Release);
+                self.resting.store(ticks.rests, Ordering::SeqCst);
+                // The other thread counts first and then looks whether this one rests, so one of both sees the other.
+                if self.moved.load(Ordering::SeqCst) > 0 {
+                    ticks.passed(instant);
+                }
                 if self.outward.wait(Some(ticks.next)).map_err(waiting)? {
                     ticks.next = Instant::now();
                 }
@@ -217,9 +220,12 @@ impl Shared {
         Ok(())
     }
 
-    /// Takes in that so many bytes more have passed; whether all since the endpoint looked at the clock are a flow.
-    fn is_flow(&self, more: usize) -> bool {
-        more > 0 && self.moved.fetch_add(more, Ordering::AcqRel) + more >= FLOW
+    /// Takes in that so many bytes more have passed since the endpoint looked at the clock; whether it is any.
+    fn count(&self, more: usize) -> bool {
+        if more > 0 {
+            self.moved.fetch_add(more, Ordering::SeqCst);
+        }
+        more > 0
     }
 
     /// Seals what the device has, up to a batch. Whether it has no more.
@@ -273,7 +279,7 @@ impl Shared {
             if count > 0 {
                 errors = 0;
                 let received = metas[..count].iter().map(|meta| meta.len).sum();
-                if self.is_flow(received) && self.resting.swap(false, Ordering::AcqRel) {
+                if self.count(received) && self.resting.swap(false, Ordering::SeqCst) {
                     self.outward.ring();
                 }
                 let mut datagrams = datagrams(&mut buffers, &metas[..count]);
@@ -398,16 +404,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_looks_at_the_clock_often_while_something_flows_and_seldom_otherwise() {
+    fn an_endpoint_looks_at_the_clock_often_while_anything_passes_and_seldom_otherwise() {
         let began = Instant::now();
         let mut ticks = Ticks { next: began, rests: false };
-        ticks.looked(FLOW, began);
-        assert_eq!((ticks.next, ticks.rests), (began + TICK, false));
-        ticks.looked(FLOW - 1, began);
-        assert_eq!((ticks.next, ticks.rests), (began + TICK_AT_REST, true), "keep-alives");
-        ticks.flows(began + TICK);
+        ticks.looked(32, began);
+        assert_eq!((ticks.next, ticks.rests), (began + TICK, false), "a keep-alive");
+        ticks.looked(0, began);
+        assert_eq!((ticks.next, ticks.rests), (began + TICK_AT_REST, true));
+        ticks.passed(began + TICK);
         assert_eq!((ticks.next, ticks.rests), (began + 2 * TICK, false));
-        ticks.flows(began + TICK_AT_REST);
-        assert_eq!(ticks.next, began + 2 * TICK, "a flow puts nothing off");
+        ticks.passed(began + TICK_AT_REST);
+        assert_eq!(ticks.next, began + 2 * TICK, "what passes puts nothing off");
     }
 }

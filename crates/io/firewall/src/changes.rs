@@ -70,8 +70,8 @@ impl Changes {
         Self::begin(vec![(None, SWITCH), (Some(netlink::NETFILTER), NFTABLES)], Filter::Everything, on_change)
     }
 
-    /// The same for IPv4 neighbours on this interface: `on_change` is called when somebody has come there, or is there still and
-    /// speaks after a pause.
+    /// The same for IPv4 neighbours on this interface: `on_change` is called when somebody has come there, or has
+    /// answered the kernel after a pause. Of somebody who is known and speaks, the kernel says nothing until packets go there.
     ///
     /// # Errors
     /// As [`Changes::watch`].

@@ -375,7 +375,7 @@ impl Loop {
             let due =
                 [self.machine.poll_timeout(), self.own.due(now), self.guests.trials.poll_timeout(), phones];
             let due = due.into_iter().flatten().min();
-            let patience = rest::patience(self);
+            let (rests, patience) = (rest::is_at_rest(self), rest::patience(self));
             let due = due.map_or(patience, |due| self.clock.until(due).min(patience));
             let mut stop = false;
             tokio::select! {
@@ -392,7 +392,7 @@ impl Loop {
                 reply = metrics::next(&mut inputs.scrapes) => rest::handle_asker(self, Asker::Figures(reply)),
                 () = inputs.requests.reload.requested() => self.begin_reload(&mut inputs.requests.reload, None),
                 () = inputs.requests.probes.answer() => {}
-                () = self.stations.next() => {}
+                () = self.stations.next(), if rests => {}
                 () = tokio::time::sleep_until(self.next_reading) => rest::handle_timeout(self),
                 () = tokio::time::sleep(due) => {}
                 () = inputs.requests.stop.requested() => stop = true,
@@ -425,7 +425,8 @@ impl Loop {
             self.link.set_in_use(self.machine.paths_in_use());
             self.drain();
             // Somebody may have come.
-            self.next_reading = self.next_reading.min(Instant::now() + rest::pace(self));
+            let next_reading = Instant::now() + rest::pace(self);
+            self.next_reading = self.next_reading.min(next_reading);
             if self.condition.is_lost {
                 return;
             }

@@ -16,8 +16,13 @@ const REST: Duration = Duration::from_secs(60);
 /// A little more than the second after which they look, so that they do each time.
 const REST_WATCHING: Duration = Duration::from_millis(1_100);
 /// For so long after the kernel had to do with a station, one is there: it has to do with it again after half a minute of packets
-/// (`base_reachable_time_ms`, Linux, networking/ip-sysctl).
+/// (`base_reachable_time_ms`, Linux, networking/ip-sysctl). After that the kernel may know stations that sleep, and says nothing when
+/// they speak again, until packets go to them. So they are asked whether they are there.
 const STATION_FOR: Duration = Duration::from_secs(90);
+/// So many are asked at once, at most.
+const ASKED_MAX: usize = 64;
+/// Strangers can cause as much ARP as they like: one word of the kernel's is enough for so long.
+const SPEAKS_EVERY: Duration = Duration::from_secs(1);
 /// The clock is looked at so often at least.
 const CLOCK: Duration = Duration::from_secs(5);
 
@@ -43,6 +48,7 @@ pub(super) struct Askers {
 
 /// Whether anybody is there at all: who has a tunnel alone asks for nothing, but no packet comes without ARP.
 pub(super) struct Stations {
+    interface: String,
     seen: Option<Instant>,
     speaks: Arc<Notify>,
     /// Nothing where the kernel does not tell.
@@ -57,22 +63,42 @@ impl Stations {
         let changes = Changes::watch_stations(interface, move || bell.notify_one());
         let changes = changes.inspect_err(|error| tracing::info!(%error, "changes are noticed later")).ok();
         let is_alone = firewall::neighbours(interface).is_ok_and(|neighbours| neighbours.is_empty());
-        Self { seen: (!is_alone).then(Instant::now), speaks, changes }
+        Self { interface: interface.to_owned(), seen: (!is_alone).then(Instant::now), speaks, changes }
     }
 
     /// Waits until one speaks. Nothing is lost if that is given up.
     pub(super) async fn next(&mut self) {
+        if let Some(seen) = self.seen {
+            tokio::time::sleep_until(seen + SPEAKS_EVERY).await;
+        }
         self.speaks.notified().await;
         self.seen = Some(Instant::now());
     }
 
-    fn are_there(&self) -> bool {
-        self.changes.is_none() || self.seen.is_some_and(|seen| seen.elapsed() < STATION_FOR)
+    fn are_there(&mut self) -> bool {
+        if self.changes.is_none() {
+            return true;
+        }
+        if self.seen.is_some_and(|seen| seen.elapsed() >= STATION_FOR) {
+            self.seen = self.ask().then(Instant::now);
+        }
+        self.seen.is_some()
+    }
+
+    /// Has the kernel ask all that it knows, which it forgets where nobody answers. Whether it knows any, or cannot say.
+    fn ask(&self) -> bool {
+        let Ok(known) = firewall::neighbours(&self.interface) else { return true };
+        for ip in known.keys().take(ASKED_MAX) {
+            if let Err(error) = firewall::resolve(*ip, &self.interface) {
+                tracing::debug!(%error, "a station was not asked whether it is there");
+            }
+        }
+        !known.is_empty()
     }
 }
 
 /// Whether nobody is served, or is about to be.
-fn is_at_rest(this: &Loop) -> bool {
+pub(super) fn is_at_rest(this: &Loop) -> bool {
     !this.stopping
         && this.passing.is_empty()
         && this.guests.trials.is_empty()
@@ -80,7 +106,7 @@ fn is_at_rest(this: &Loop) -> bool {
 }
 
 /// How often the counters are read at least.
-pub(super) fn pace(this: &Loop) -> Duration {
+pub(super) fn pace(this: &mut Loop) -> Duration {
     if !is_at_rest(this) {
         this.pace
     } else if this.settings.radio.is_some() || this.allowance.is_some() && this.stations.are_there() {
@@ -91,7 +117,7 @@ pub(super) fn pace(this: &Loop) -> Duration {
 }
 
 /// How long the loop may wait for something to happen.
-pub(super) fn patience(this: &Loop) -> Duration {
+pub(super) fn patience(this: &mut Loop) -> Duration {
     pace(this).min(CLOCK)
 }
 

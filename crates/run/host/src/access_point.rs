@@ -469,8 +469,9 @@ impl Loop {
                 if self.stopping && self.machine.status().is_empty() {
                     return;
                 }
-                let Some(mac) = self.lookups.hardware_address(ip, &self.interface) else { return };
-                let (address, now) = (Address::new(mac, ip), self.clock.now());
+                let now = self.clock.now();
+                let Some(mac) = self.lookups.hardware_address(ip, &self.interface, now) else { return };
+                let address = Address::new(mac, ip);
                 if !self.passing.contains(&address) {
                     self.counts.note_message(address, &bytes, now);
                 }

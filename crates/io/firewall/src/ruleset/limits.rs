@@ -8,12 +8,13 @@ const STATIONS_MAX: u32 = 1_024;
 pub(super) const CROWD_PER_SECOND: u32 = 50;
 
 /// The limits of stations, and after how long a place is free again that is not used.
-const LIMITS: [(&str, &str); 7] = [
+const LIMITS: [(&str, &str); 8] = [
     ("leasing", "10s"),
     ("pinging", "10s"),
     ("connecting", "10s"),
     ("asking", "10s"),
     ("speaking", "10s"),
+    ("sharing", "10s"),
     ("resolving", "10s"),
     ("resolved", "1h"),
 ];
@@ -28,6 +29,8 @@ struct Subject {
 const STATION: Subject = Subject { kind: "ether_addr", of_packet: "ether saddr" };
 /// Behind a repeater several guests have one hardware address. Each has a grant, so this is not to be had for nothing.
 const GUEST: Subject = Subject { kind: "ether_addr . ipv4_addr", of_packet: "ether saddr . ip saddr" };
+/// All guests with one hardware address have so many times what one has: one computer may have many addresses, each with a grant.
+const GUESTS_OF_STATION: u32 = 4;
 
 pub(super) fn pair(limit: (&str, &str)) -> String {
     pair_for(STATION, limit)
@@ -76,6 +79,8 @@ pub(super) fn chains(limits: &Limits) -> String {
     let ping = within("pinging", "update", &packets(pings, pings), "accept");
     let connections = limits.connections_per_second_max;
     let connection = within("connecting", "update", &packets(connections, connections * 2), "goto packet");
+    let shared = burst.saturating_mul(GUESTS_OF_STATION);
+    let sharing = within("sharing", "update", &packets(shared, shared), "goto packet_of_grant");
     // Not what it had before its grant: that was less, and an element keeps the limit with which it came.
     let guest = within_for(GUEST, "signing", "update @signing", &packets(burst, burst), "accept");
     let stranger = packets(limits.stranger_packets_per_second_max, burst);
@@ -108,6 +113,9 @@ pub(super) fn chains(limits: &Limits) -> String {
 {stranger}	}}
 
 	chain packet_of_guest {{
+{sharing}	}}
+
+	chain packet_of_grant {{
 {guest}	}}
 
 	chain speech {{

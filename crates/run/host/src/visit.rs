@@ -46,7 +46,7 @@ pub use stay::{Ended, stay_on};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::time::Interval;
 use transport::Line;
@@ -102,8 +102,8 @@ struct Guest<'a, W> {
     ledger: Ledger,
     meter: Meter,
     session: Option<Session>,
-    /// Why the access point had no room for us, when that was last reported.
-    busy: Option<String>,
+    /// Why the access point had no room for us, as was last reported, and when that was.
+    busy: Option<(String, Instant)>,
     /// Signed for in sessions that are over.
     signed_before: Bytes,
     was_granted: bool,
@@ -489,6 +489,7 @@ impl<W: Write> Guest<'_, W> {
         let facts =
             json!({ "access_point": network.access_point.to_string(), "interface": network.interface });
         self.network = network;
+        self.busy = None;
         self.report("moved", &sentence, facts)?;
         Ok(true)
     }

@@ -11,7 +11,7 @@ use guestright_roaming::visitor::{Config, Event};
 use guestright_units::{Bytes, Micros, TeamId, UnixSeconds};
 use serde_json::json;
 use std::io::Write;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Without a tunnel a visit ends with its session, and waits long for an access point that is silent. With one, the
 /// session is opened again, and the sooner the better.
@@ -20,6 +20,8 @@ const SILENCE_MAX: Micros = Micros::from_seconds(7);
 const ATTEMPTS_MAX: u32 = 3;
 /// A machine that has nothing to wait for is looked at so often.
 const IDLE: Duration = Duration::from_secs(60);
+/// An access point, or whoever forges its datagrams, may have a new reason each time: so often one is reported.
+const BUSY_EVERY: Duration = Duration::from_secs(10);
 
 /// The visitor's machine and what has come of it.
 pub(super) struct Session {
@@ -171,11 +173,11 @@ impl<W: Write> Guest<'_, W> {
 
     /// The access point has no room for us yet. The machine asks on; the person learns why there is nothing to see.
     fn is_busy(&mut self, reason: String) -> Result<(), RunError> {
-        if self.busy.as_ref() == Some(&reason) {
+        if self.busy.as_ref().is_some_and(|(last, at)| *last == reason || at.elapsed() < BUSY_EVERY) {
             return Ok(());
         }
         self.report("busy", &format!("not served yet, asking again: {reason}"), json!({ "reason": reason }))?;
-        self.busy = Some(reason);
+        self.busy = Some((reason, Instant::now()));
         Ok(())
     }
 

@@ -22,8 +22,10 @@ pub fn tables(bytes: &[u8]) {
         let written = [address.to_string(), mac.to_string()];
         assert!(text.contains(&written[0]), "{written:?} is not in the table");
     }
-    if let Some((_, prefix)) = fuzzing::address(bytes) {
-        assert!(prefix <= 32, "no prefix is as long as {prefix}");
+    if let Some((address, prefix)) = fuzzing::address(bytes) {
+        let is_in = bytes.windows(4).skip(8).any(|octets| octets == address.octets());
+        assert!(is_in, "{address} is not in the answer");
+        assert_eq!(bytes.get(..2), Some(&[2, prefix][..]), "the family and the length of the prefix");
     }
     if let Some(state) = fuzzing::state(&text) {
         assert_eq!(fuzzing::state(&state), Some(state.clone()), "a state file in other words");
@@ -45,14 +47,15 @@ pub(crate) fn seeds(seeds: &mut Vec<Seed>) {
              udp      17 29 src=10.77.0.3 dst=203.0.113.2 sport=5000 dport=51820 [UNREPLIED] src=203.0.113.2 \
              dst=203.0.113.1 sport=51820 dport=5000 mark=0 use=1\n",
         ),
-        (
-            "addresses",
-            "[{\"ifname\":\"guests\",\"addr_info\":[{\"family\":\"inet\",\"local\":\"10.11.0.1\",\"prefixlen\":24}]}]",
-        ),
     ];
     seeds.extend(texts.map(|(name, text)| ("tables", name.to_owned(), text.as_bytes().to_vec())));
+    seeds.push(("tables", "addresses".to_owned(), ADDRESS.to_vec()));
     seeds.push(("tables", "state".to_owned(), STATE.as_bytes().to_vec()));
 }
+
+/// An address of a point-to-point link: `struct ifaddrmsg` (linux/if_addr.h) with a prefix of 24 and the interface 7, then the other end's
+/// address (`IFA_ADDRESS`) and the interface's own (`IFA_LOCAL`).
+const ADDRESS: [u8; 24] = [2, 24, 0, 0, 7, 0, 0, 0, 8, 0, 1, 0, 10, 11, 0, 2, 8, 0, 2, 0, 10, 11, 0, 1];
 
 /// A state file of a kill switch.
 const STATE: &str = include_str!("tables/state.json");

@@ -425,11 +425,10 @@ impl<W: Write> Guest<'_, W> {
     fn needs_look(&self) -> Need {
         let Some(way) = &self.way else { return Need::Nothing };
         let is_settled = way.is_settled() && self.session.as_ref().is_some_and(Session::is_open);
-        match is_settled {
-            true if way.waits_for_answer() => Need::Unanswered,
-            true => Need::Settled,
-            false => Need::Unsettled,
+        if !is_settled {
+            return Need::Unsettled;
         }
+        way.impatient_at().map_or(Need::Settled, |at| Need::Unanswered(at.into()))
     }
 
     /// Looks how the tunnel is, and whether there is another access point; true if there is.

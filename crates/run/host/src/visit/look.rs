@@ -11,9 +11,6 @@ use tokio::time::Instant;
 const EVERY: Duration = Duration::from_millis(300);
 /// How often where all is as it should be. What changes around us the kernel says; so this is for the tunnel alone.
 const EVERY_SETTLED: Duration = Duration::from_secs(4);
-/// How often while nothing has come back yet for what was sent. An answer that is missing has its own limit, and is noticed this much
-/// later at most.
-const EVERY_UNANSWERED: Duration = Duration::from_secs(1);
 /// Changes come in swarms: a link, an address, a route. Between two looks there is at least so much time.
 const SPACING: Duration = Duration::from_millis(10);
 
@@ -24,8 +21,8 @@ pub(super) enum Need {
     Nothing,
     /// Both are as they should be.
     Settled,
-    /// They are, but an answer through the tunnel is missing.
-    Unanswered,
+    /// They are, but an answer through the tunnel is missing, and patience with that ends then.
+    Unanswered(Instant),
     Unsettled,
 }
 
@@ -82,8 +79,11 @@ impl Look {
         match need {
             Need::Nothing => None,
             Need::Settled if hears_of_changes => Some(EVERY_SETTLED),
-            Need::Unanswered if hears_of_changes => Some(EVERY_UNANSWERED),
-            Need::Settled | Need::Unanswered | Need::Unsettled => Some(EVERY),
+            Need::Unanswered(until) if hears_of_changes => {
+                let left = self.looked.map_or(EVERY, |looked| until.saturating_duration_since(looked));
+                Some(left.clamp(EVERY, EVERY_SETTLED))
+            }
+            Need::Settled | Need::Unanswered(_) | Need::Unsettled => Some(EVERY),
         }
     }
 
@@ -154,7 +154,7 @@ mod tests {
         let mut look = Look::at_nothing();
         assert_eq!(next(&mut look, Need::Settled).await, Duration::ZERO, "whoever begins looks at once");
         let late = EVERY + SPACING;
-        for need in [Need::Settled, Need::Unanswered, Need::Unsettled] {
+        for need in [Need::Settled, Need::Unanswered(Instant::now()), Need::Unsettled] {
             assert!((EVERY..late).contains(&next(&mut look, need).await), "{need:?}");
         }
     }

@@ -311,9 +311,11 @@ impl Way {
         is_well && !handshakes && self.agreed.is_some() && self.state() == TunnelState::Up
     }
 
-    /// Whether something was sent that nothing has come back for yet.
-    pub(super) fn waits_for_answer(&self) -> bool {
-        self.answers.unanswered_since.is_some()
+    /// When patience ends with a home that something was sent to and nothing has come back from yet. This program's own tunnel is
+    /// impatient by itself.
+    pub(super) fn impatient_at(&self) -> Option<Instant> {
+        let in_kernel = self.carrier.as_ref().is_some_and(|carrier| carrier.pump.is_none());
+        (in_kernel && self.answers.unanswered_since.is_some()).then(|| self.last.at + IMPATIENT)
     }
 
     /// What is rung when the tunnel is lost.

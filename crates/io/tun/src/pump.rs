@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How often an endpoint looks at the clock while anything passes, and once after that. It stamps what passes with the time at which
+/// How often an endpoint looks at the clock while anything passes. It stamps what passes with the time at which
 /// it looked last (boringtun's `TimeCurrent`), and compares the stamps: what passes now and what passes much later must differ.
 const TICK: Duration = Duration::from_millis(100);
 /// How often it does while nothing passes. What is due then is due after many seconds.
@@ -59,10 +59,10 @@ struct Ticks {
 }
 
 impl Ticks {
-    /// The endpoint has looked; so many bytes have passed since it looked before.
-    fn looked(&mut self, moved: usize, now: Instant) {
-        self.rests = moved == 0;
-        self.next = now + if self.rests { TICK_AT_REST } else { TICK };
+    /// The endpoint has looked. Nothing has passed since.
+    fn looked(&mut self, now: Instant) {
+        self.rests = true;
+        self.next = now + TICK_AT_REST;
     }
 
     /// Something has passed.
@@ -197,8 +197,9 @@ impl Shared {
             let instant = Instant::now();
             let now = clock.at(instant);
             if instant >= ticks.next {
+                self.moved.store(0, Ordering::SeqCst);
                 self.endpoint.tick(&mut out, now);
-                ticks.looked(self.moved.swap(0, Ordering::SeqCst), instant);
+                ticks.looked(instant);
             }
             let empty = self.seal_batch(&mut buffer, &mut out, now, &mut errors)?;
             if self.count(out.len()) {
@@ -213,7 +214,11 @@ impl Shared {
                     ticks.passed(instant);
                 }
                 if self.outward.wait(Some(ticks.next)).map_err(waiting)? {
-                    ticks.next = Instant::now();
+                    // It was the other thread, which something has passed through, or somebody who wants a look at once.
+                    match ticks.rests && !self.resting.load(Ordering::SeqCst) {
+                        true => ticks.passed(Instant::now()),
+                        false => ticks.next = Instant::now(),
+                    }
                 }
             }
         }
@@ -279,11 +284,11 @@ impl Shared {
             if count > 0 {
                 errors = 0;
                 let received = metas[..count].iter().map(|meta| meta.len).sum();
+                let mut datagrams = datagrams(&mut buffers, &metas[..count]);
+                self.endpoint.open(&mut datagrams, &mut opened, &mut replies, clock.at(Instant::now()));
                 if self.count(received) && self.resting.swap(false, Ordering::SeqCst) {
                     self.outward.ring();
                 }
-                let mut datagrams = datagrams(&mut buffers, &metas[..count]);
-                self.endpoint.open(&mut datagrams, &mut opened, &mut replies, clock.at(Instant::now()));
                 replies.runs().for_each(|run| self.socket.send(run));
                 replies.clear();
                 self.deliver(&mut coalescer, &mut opened);
@@ -407,9 +412,7 @@ mod tests {
     fn an_endpoint_looks_at_the_clock_often_while_anything_passes_and_seldom_otherwise() {
         let began = Instant::now();
         let mut ticks = Ticks { next: began, rests: false };
-        ticks.looked(32, began);
-        assert_eq!((ticks.next, ticks.rests), (began + TICK, false), "a keep-alive");
-        ticks.looked(0, began);
+        ticks.looked(began);
         assert_eq!((ticks.next, ticks.rests), (began + TICK_AT_REST, true));
         ticks.passed(began + TICK);
         assert_eq!((ticks.next, ticks.rests), (began + 2 * TICK, false));

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crate::FirewallError;
+use crate::lookup::{AF_INET, RTM_NEWNEIGH};
 use crate::nftables::HEADER;
 
 /// What a visitor looks at: links, neighbours (another computer behind the same address), IPv4 addresses, IPv4 routes
@@ -24,9 +25,8 @@ const SWITCH: u32 = 0x1 | 0x40 | 0x80 | 0x400 | 1 << 18;
 /// and whether interfaces forward (`RTNLGRP_LINK`, `_TC`, `_IPV4_IFADDR`, `_IPV4_ROUTE`, `_IPV4_RULE`, `_IPV6_RULE` and
 /// `_IPV4_NETCONF`).
 const LAYERS: u32 = 1 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7 | 1 << 18 | 1 << 23;
-/// Neighbours (`RTMGRP_NEIGH` in linux/rtnetlink.h), and the message of one that is there or has another state.
+/// Neighbours (`RTMGRP_NEIGH` in linux/rtnetlink.h).
 const NEIGHBOURS: u32 = 0x4;
-const RTM_NEWNEIGH: u16 = 28;
 /// Everything of nftables (`NFNLGRP_NFTABLES` in linux/netfilter/nfnetlink.h).
 const NFTABLES: u32 = 1 << 6;
 /// Messages about what changes all the time, by an access point's own doing: classes of queues
@@ -192,7 +192,6 @@ fn matters(mut messages: &[u8], filter: &Filter, socket: &OwnedFd) -> bool {
 /// On which interface an IPv4 neighbour is (`struct ndmsg` in linux/neighbour.h); nothing if that cannot be read. The interface
 /// 0, which there is not, stands for neighbours of other families: a bridge's ports, and IPv6.
 fn neighbour_index(message: &[u8]) -> Option<u32> {
-    const AF_INET: u8 = 2;
     let index = message.get(4..)?.first_chunk().map(|index| u32::from_ne_bytes(*index))?;
     Some(if message.first() == Some(&AF_INET) { index } else { 0 })
 }

@@ -5,10 +5,10 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use guestright_command::CommandError;
-use netlink_packet_core::{DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_REQUEST, NlasIterator};
+use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NlasIterator};
 use rustix::net::netdevice::name_to_index;
 
-use crate::netlink::{Answer, Netlink, nested, refused, unreadable};
+use crate::netlink::{Netlink, nested, refused};
 use crate::settings::check_interface;
 use crate::{FirewallError, MacAddress, tool};
 
@@ -33,26 +33,19 @@ pub fn neighbour(address: Ipv4Addr, interface: &str) -> Result<Option<MacAddress
 /// # Errors
 /// A bad interface name, no such interface, or the kernel refuses.
 pub fn resolve(address: Ipv4Addr, interface: &str) -> Result<(), FirewallError> {
-    const WHAT: &str = "ask for a hardware address";
-    check_interface("interface", interface)?;
     let mut netlink = Netlink::open(None)?;
-    let index = name_to_index(netlink.descriptor(), interface)
-        .map_err(|_| FirewallError::NoInterface { name: interface.to_owned() })?;
-    let mut message = Vec::new();
+    let header = neighbour_header(interface_index(&netlink, interface)?);
     let attributes = nested(&[DefaultNla::new(NDA_DST, address.octets().to_vec())]);
-    let flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE;
-    netlink.append(&mut message, RTM_NEWNEIGH, [&neighbour_header(index), &attributes], flags);
-    netlink.send(&message).map_err(|error| refused(WHAT, error))?;
-    let mut outcome = Err(unreadable(WHAT));
     netlink
-        .receive(netlink.sequence(), |_, answer| {
-            outcome = match answer {
-                Answer::Error(code) => Err(refused(WHAT, std::io::Error::from_raw_os_error(code))),
-                Answer::Done | Answer::Object(_) => Ok(()),
-            }
-        })
-        .map_err(|error| refused(WHAT, error))?;
-    outcome
+        .request(RTM_NEWNEIGH, [&header, &attributes], NLM_F_CREATE)
+        .map_err(|error| refused("ask for a hardware address", error))
+}
+
+/// The number of an interface.
+fn interface_index(netlink: &Netlink, name: &str) -> Result<u32, FirewallError> {
+    check_interface("interface", name)?;
+    name_to_index(netlink.descriptor(), name)
+        .map_err(|_| FirewallError::NoInterface { name: name.to_owned() })
 }
 
 /// `struct ndmsg` (linux/neighbour.h): the family, the interface, no state, and that it is used (`NTF_USE`), at which the kernel
@@ -80,8 +73,8 @@ const ARP_TABLE: &str = "/proc/thread-self/net/arp";
 /// linux/rtnetlink.h, linux/neighbour.h, linux/if_addr.h and linux/socket.h.
 const RTM_GETADDR: u16 = 22;
 const IFA_LOCAL: u16 = 2;
-const AF_INET: u8 = 2;
-const RTM_NEWNEIGH: u16 = 28;
+pub(crate) const AF_INET: u8 = 2;
+pub(crate) const RTM_NEWNEIGH: u16 = 28;
 const NDA_DST: u16 = 1;
 /// The entry is complete (`ATF_COM`, linux/if_arp.h).
 const COMPLETE: u32 = 2;
@@ -110,10 +103,8 @@ pub fn interface_address(name: &str) -> Result<Option<(Ipv4Addr, u8)>, FirewallE
 
 /// Every IPv4 address of an interface.
 pub(crate) fn interface_addresses(name: &str) -> Result<Vec<(Ipv4Addr, u8)>, FirewallError> {
-    require_interface(name)?;
     let mut netlink = Netlink::open(None)?;
-    let index = name_to_index(netlink.descriptor(), name)
-        .map_err(|_| FirewallError::NoInterface { name: name.to_owned() })?;
+    let index = interface_index(&netlink, name)?;
     let all = all_addresses(&mut netlink)?.into_iter().filter(|address| address.index == index);
     Ok(all.map(|Assigned { address, prefix, .. }| (address, prefix)).collect())
 }
@@ -137,7 +128,9 @@ fn all_addresses(netlink: &mut Netlink) -> Result<Vec<Assigned>, FirewallError> 
     // `struct ifaddrmsg` (linux/if_addr.h): the family, and nothing to choose by.
     let header = [AF_INET, 0, 0, 0, 0, 0, 0, 0];
     let mut found = Vec::new();
-    netlink.dump("ask for addresses", RTM_GETADDR, &header, |answer| found.extend(read_address(answer)))?;
+    netlink
+        .dump(RTM_GETADDR, &header, |answer| found.extend(read_address(answer)))
+        .map_err(|error| refused("ask for addresses", error))?;
     Ok(found)
 }
 

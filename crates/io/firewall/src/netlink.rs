@@ -4,7 +4,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use netlink_packet_core::{Emitable, NLM_F_DUMP, NLM_F_REQUEST, NetlinkBuffer, NetlinkHeader, Nla};
+use netlink_packet_core::{
+    Emitable, NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkBuffer, NetlinkHeader, Nla,
+};
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size, set_socket_timeout};
@@ -93,30 +95,42 @@ impl Netlink {
         batch.extend(parts.concat());
     }
 
+    /// Asks for something to be done, and waits until the kernel says that it is.
+    ///
+    /// # Errors
+    /// The kernel refuses, or does not answer.
+    pub(crate) fn request(&mut self, kind: u16, parts: [&[u8]; 2], flags: u16) -> io::Result<()> {
+        self.converse(kind, parts, NLM_F_ACK | flags, |_| {})
+    }
+
     /// Asks for all objects of a kind, and hands on each.
     ///
     /// # Errors
     /// The kernel refuses, or does not answer.
-    pub(crate) fn dump(
+    pub(crate) fn dump(&mut self, kind: u16, header: &[u8], each: impl FnMut(&[u8])) -> io::Result<()> {
+        self.converse(kind, [header, &[]], NLM_F_DUMP, each)
+    }
+
+    /// Sends one message, and hands on what comes until the kernel has said how it went.
+    fn converse(
         &mut self,
-        what: &str,
         kind: u16,
-        header: &[u8],
+        parts: [&[u8]; 2],
+        flags: u16,
         mut each: impl FnMut(&[u8]),
-    ) -> Result<(), FirewallError> {
+    ) -> io::Result<()> {
         let mut message = Vec::new();
-        self.append(&mut message, kind, [header, &[]], NLM_F_REQUEST | NLM_F_DUMP);
-        self.send(&message).map_err(|error| refused(what, error))?;
-        let mut outcome = None;
-        while outcome.is_none() {
-            let received = self.receive(self.sequence, |_, answer| match answer {
+        self.append(&mut message, kind, parts, NLM_F_REQUEST | flags);
+        self.send(&message)?;
+        let mut verdict = None;
+        while verdict.is_none() {
+            self.receive(self.sequence, |_, answer| match answer {
                 Answer::Object(object) => each(object),
-                Answer::Done => outcome = Some(Ok(())),
-                Answer::Error(code) => outcome = Some(Err(io::Error::from_raw_os_error(code))),
-            });
-            received.map_err(|error| refused(what, error))?;
+                Answer::Done => verdict = Some(Ok(())),
+                Answer::Error(code) => verdict = Some(Err(io::Error::from_raw_os_error(code))),
+            })?;
         }
-        outcome.unwrap_or(Ok(())).map_err(|error| refused(what, error))
+        verdict.unwrap_or(Ok(()))
     }
 
     pub(crate) fn send(&self, bytes: &[u8]) -> io::Result<()> {

@@ -11,7 +11,7 @@
 
 use std::fmt;
 
-use crate::traffic_control::{TC_H_ROOT, Terms, TrafficControl, queues};
+use crate::traffic_control::{TC_H_ROOT, Terms, TrafficControl};
 use crate::{Class, FirewallError, Settings, tool};
 
 /// Our queues' handle, "GR" in ASCII: chosen so that neither an administrator's `1:` nor a distribution's
@@ -242,7 +242,7 @@ pub(crate) fn class_handle(slot: u16) -> u32 {
 
 /// What is at the root of an interface's queues.
 pub(crate) fn root(interface: &str) -> Result<Root, FirewallError> {
-    let found = queues(interface)?;
+    let found = TrafficControl::open()?.queues(interface)?;
     let Some(root) = found.into_iter().find(|queue| queue.parent == TC_H_ROOT) else {
         return Ok(Root::Default);
     };

@@ -21,7 +21,7 @@ use std::net::Ipv4Addr;
 use serde_json::Value;
 
 use crate::lookup::interface_exists;
-use crate::traffic_control::queues;
+use crate::traffic_control::TrafficControl;
 use crate::{FirewallError, Page, Settings, tool};
 
 /// Other filters of the interface come after it.
@@ -241,7 +241,7 @@ pub(crate) fn drops(interface: &str) -> Result<u64, FirewallError> {
 
 /// Whether the interface has the hook that filters hang on; other programs may use it too.
 pub(crate) fn has_hook(interface: &str) -> Result<bool, FirewallError> {
-    Ok(queues(interface)?.iter().any(|queue| queue.kind == "clsact"))
+    Ok(TrafficControl::open()?.queues(interface)?.iter().any(|queue| queue.kind == "clsact"))
 }
 
 #[cfg(test)]

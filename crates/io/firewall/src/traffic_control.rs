@@ -5,12 +5,12 @@
 
 use std::io;
 
-use netlink_packet_core::{DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST, NlasIterator};
+use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_REPLACE, NlasIterator};
 use netlink_packet_route::tc::{TcHandle, TcHeader};
 use rustix::net::netdevice::name_to_index;
 
 use crate::FirewallError;
-use crate::netlink::{Answer, Netlink, emitted, nested, refused, zero_terminated};
+use crate::netlink::{Netlink, emitted, nested, refused, zero_terminated};
 
 /// Messages about traffic control and their attributes (linux/rtnetlink.h), and attributes of an HTB class
 /// (linux/pkt_sched.h).
@@ -50,23 +50,6 @@ pub(crate) struct Queue {
     pub(crate) handle: u32,
     pub(crate) parent: u32,
     pub(crate) kind: String,
-}
-
-/// The queues of an interface that somebody has asked for, and what its root has.
-///
-/// # Errors
-/// No such interface, or the kernel does not tell.
-pub(crate) fn queues(interface: &str) -> Result<Vec<Queue>, FirewallError> {
-    let mut netlink = Netlink::open(None)?;
-    let index = name_to_index(netlink.descriptor(), interface)
-        .map_err(|error| refused(&format!("find {interface}"), error.into()))?;
-    let header = emitted(&TcHeader { index: index.cast_signed(), ..TcHeader::default() });
-    let mut found = Vec::new();
-    let what = format!("ask for the queues of {interface}");
-    netlink.dump(&what, RTM_GETQDISC, &header, |answer| {
-        found.extend(read_queue(answer).filter(|(of, _)| *of == index).map(|(_, queue)| queue));
-    })?;
-    Ok(found)
 }
 
 /// A queue and the number of its interface, in an answer of the kernel's: `struct tcmsg` (linux/rtnetlink.h), and attributes.
@@ -142,6 +125,22 @@ impl TrafficControl {
             .map_err(|error| refused(&format!("remove a visitor's class from {interface}"), error))
     }
 
+    /// The queues of an interface that somebody has asked for, and what its root has.
+    ///
+    /// # Errors
+    /// No such interface, or the kernel does not tell.
+    pub(crate) fn queues(&mut self, interface: &str) -> Result<Vec<Queue>, FirewallError> {
+        let header = self.header(interface, 0, 0)?;
+        let mut found = Vec::new();
+        self.socket
+            .dump(RTM_GETQDISC, &emitted(&header), |answer| {
+                let queue = read_queue(answer).filter(|(of, _)| *of == header.index.cast_unsigned());
+                found.extend(queue.map(|(_, queue)| queue));
+            })
+            .map_err(|error| refused(&format!("ask for the queues of {interface}"), error))?;
+        Ok(found)
+    }
+
     fn header(&self, interface: &str, parent: u32, handle: u32) -> Result<TcHeader, FirewallError> {
         let index = name_to_index(self.socket.descriptor(), interface)
             .map_err(|error| refused(&format!("find {interface}"), error.into()))?;
@@ -150,19 +149,7 @@ impl TrafficControl {
     }
 
     fn request(&mut self, kind: u16, header: &TcHeader, attributes: &[u8], flags: u16) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        let flags = NLM_F_REQUEST | NLM_F_ACK | flags;
-        self.socket.append(&mut bytes, kind, [&emitted(header), attributes], flags);
-        self.socket.send(&bytes)?;
-        let mut verdict = None;
-        while verdict.is_none() {
-            self.socket.receive(self.socket.sequence(), |_, answer| match answer {
-                Answer::Done => verdict = Some(Ok(())),
-                Answer::Error(errno) => verdict = Some(Err(io::Error::from_raw_os_error(errno))),
-                Answer::Object(_) => {}
-            })?;
-        }
-        verdict.unwrap_or(Ok(()))
+        self.socket.request(kind, [&emitted(header), attributes], flags)
     }
 }
 

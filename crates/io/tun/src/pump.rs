@@ -8,7 +8,7 @@ use portable_atomic::AtomicU64;
 use quinn_udp::RecvMeta;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -78,8 +78,8 @@ struct Shared {
     socket: Socket,
     endpoint: Arc<dyn Endpoint>,
     stopping: AtomicBool,
-    /// Bytes that have passed since the endpoint looked at the clock.
-    moved: AtomicUsize,
+    /// Whether anything has come in since the endpoint looked at the clock.
+    has_come: AtomicBool,
     /// Whether the endpoint looks seldom, as nothing has passed.
     resting: AtomicBool,
     /// Wakes the thread that reads the device, and keeps the clock.
@@ -113,7 +113,7 @@ impl Pump {
             socket,
             endpoint,
             stopping: AtomicBool::new(false),
-            moved: AtomicUsize::new(0),
+            has_come: AtomicBool::new(false),
             resting: AtomicBool::new(false),
             outward,
             inward,
@@ -197,40 +197,33 @@ impl Shared {
             let instant = Instant::now();
             let now = clock.at(instant);
             if instant >= ticks.next {
-                self.moved.store(0, Ordering::SeqCst);
+                self.has_come.store(false, Ordering::SeqCst);
                 self.endpoint.tick(&mut out, now);
                 ticks.looked(instant);
             }
             let empty = self.seal_batch(&mut buffer, &mut out, now, &mut errors)?;
-            if self.count(out.len()) {
+            if !out.is_empty() {
                 ticks.passed(instant);
             }
             out.runs().for_each(|run| self.socket.send(run));
             out.clear();
             if empty {
                 self.resting.store(ticks.rests, Ordering::SeqCst);
-                // The other thread counts first and then looks whether this one rests, so one of both sees the other.
-                if self.moved.load(Ordering::SeqCst) > 0 {
+                // The other thread notes first and then looks whether this one rests, so one of both sees the other.
+                if self.has_come.load(Ordering::SeqCst) {
                     ticks.passed(instant);
                 }
                 if self.outward.wait(Some(ticks.next)).map_err(waiting)? {
                     // It was the other thread, which something has passed through, or somebody who wants a look at once.
-                    match ticks.rests && !self.resting.load(Ordering::SeqCst) {
-                        true => ticks.passed(Instant::now()),
-                        false => ticks.next = Instant::now(),
+                    if ticks.rests && !self.resting.load(Ordering::SeqCst) {
+                        ticks.passed(Instant::now());
+                    } else {
+                        ticks.next = Instant::now();
                     }
                 }
             }
         }
         Ok(())
-    }
-
-    /// Takes in that so many bytes more have passed since the endpoint looked at the clock; whether it is any.
-    fn count(&self, more: usize) -> bool {
-        if more > 0 {
-            self.moved.fetch_add(more, Ordering::SeqCst);
-        }
-        more > 0
     }
 
     /// Seals what the device has, up to a batch. Whether it has no more.
@@ -283,11 +276,14 @@ impl Shared {
             };
             if count > 0 {
                 errors = 0;
-                let received = metas[..count].iter().map(|meta| meta.len).sum();
+                let is_something = metas[..count].iter().any(|meta| meta.len > 0);
                 let mut datagrams = datagrams(&mut buffers, &metas[..count]);
                 self.endpoint.open(&mut datagrams, &mut opened, &mut replies, clock.at(Instant::now()));
-                if self.count(received) && self.resting.swap(false, Ordering::SeqCst) {
-                    self.outward.ring();
+                if is_something {
+                    self.has_come.store(true, Ordering::SeqCst);
+                    if self.resting.swap(false, Ordering::SeqCst) {
+                        self.outward.ring();
+                    }
                 }
                 replies.runs().for_each(|run| self.socket.send(run));
                 replies.clear();

@@ -18,9 +18,9 @@ pub(crate) struct CertificateRow {
 pub(crate) struct Numbers<'a> {
     connection: &'a Connection,
     certificates: BTreeMap<CertificateRef, CertificateRow>,
-    consumers: BTreeMap<i64, TeamId>,
+    consumers: Teams,
     providers: BTreeMap<TeamId, i64>,
-    teams: BTreeMap<i64, TeamId>,
+    teams: Teams,
     /// By how much the count of rows of receipts has changed for each certificate.
     rows: BTreeMap<i64, i64>,
     /// Certificates that perhaps no receipt needs.
@@ -28,14 +28,37 @@ pub(crate) struct Numbers<'a> {
     leftover_providers: BTreeSet<i64>,
 }
 
+/// Teams by the numbers of what is theirs.
+struct Teams {
+    /// Finds the team of a number.
+    find: &'static str,
+    known: BTreeMap<i64, TeamId>,
+}
+
+impl Teams {
+    fn new(find: &'static str) -> Self {
+        Self { find, known: BTreeMap::new() }
+    }
+
+    fn team(&mut self, connection: &Connection, number: i64) -> rusqlite::Result<Option<TeamId>> {
+        if let Some(team) = self.known.get(&number) {
+            return Ok(Some(*team));
+        }
+        let mut find = connection.prepare_cached(self.find)?;
+        let found = find.query_row([number], |row| Ok(TeamId(row.get(0)?))).optional()?;
+        self.known.extend(found.map(|team| (number, team)));
+        Ok(found)
+    }
+}
+
 impl<'a> Numbers<'a> {
     pub(crate) fn new(connection: &'a Connection) -> Self {
         Self {
             connection,
             certificates: BTreeMap::new(),
-            consumers: BTreeMap::new(),
+            consumers: Teams::new("SELECT team FROM certificate WHERE id = ?"),
             providers: BTreeMap::new(),
-            teams: BTreeMap::new(),
+            teams: Teams::new("SELECT team FROM provider WHERE id = ?"),
             rows: BTreeMap::new(),
             leftover: BTreeSet::new(),
             leftover_providers: BTreeSet::new(),
@@ -57,7 +80,7 @@ impl<'a> Numbers<'a> {
             None => self.keep(certificate)?,
         };
         self.certificates.insert(reference, row);
-        self.consumers.insert(row.id, certificate.team_id());
+        self.consumers.known.insert(row.id, certificate.team_id());
         Ok(row)
     }
 
@@ -83,13 +106,7 @@ impl<'a> Numbers<'a> {
 
     /// The team of a certificate; nothing if it is missing, which a damaged file may have.
     pub(crate) fn consumer(&mut self, certificate: i64) -> rusqlite::Result<Option<TeamId>> {
-        if let Some(team) = self.consumers.get(&certificate) {
-            return Ok(Some(*team));
-        }
-        let mut find = self.connection.prepare_cached("SELECT team FROM certificate WHERE id = ?")?;
-        let found = find.query_row([certificate], |row| Ok(TeamId(row.get(0)?))).optional()?;
-        self.consumers.extend(found.map(|team| (certificate, team)));
-        Ok(found)
+        self.consumers.team(self.connection, certificate)
     }
 
     /// The number of a team that served; nothing if no row of receipts names it.
@@ -118,13 +135,7 @@ impl<'a> Numbers<'a> {
 
     /// The team that a row of receipts names; nothing if it is missing, likewise.
     pub(crate) fn provider_team(&mut self, id: i64) -> rusqlite::Result<Option<TeamId>> {
-        if let Some(team) = self.teams.get(&id) {
-            return Ok(Some(*team));
-        }
-        let mut find = self.connection.prepare_cached("SELECT team FROM provider WHERE id = ?")?;
-        let found = find.query_row([id], |row| Ok(TeamId(row.get(0)?))).optional()?;
-        self.teams.extend(found.map(|team| (id, team)));
-        Ok(found)
+        self.teams.team(self.connection, id)
     }
 
     /// Rows of receipts have come that need this certificate.

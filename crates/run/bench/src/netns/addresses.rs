@@ -21,6 +21,12 @@ pub(super) const SINK_PORT: u16 = 30_000;
 /// The most flows of a kind.
 pub(super) const FLOWS_MAX: u32 = 1_000;
 
+/// The number of the flow that has these ports at its source and at its sink.
+pub(super) fn flow_of(source: u16, sink: u16) -> Option<u32> {
+    let flow = source.checked_sub(SOURCE_PORT)?;
+    (sink.checked_sub(SINK_PORT)? == flow).then_some(flow.into())
+}
+
 /// The addresses of the flow of this number.
 pub(super) fn addresses((near, far): (Ipv4Addr, Ipv4Addr), flow: u32) -> (SocketAddrV4, SocketAddrV4) {
     let flow = u16::try_from(flow).unwrap_or(u16::MAX);

@@ -1,10 +1,10 @@
-//! Transfers of so many bytes each, over connections that are there.
+//! File transfers, over connections that are there.
 
 use crate::voice::Pair;
 use guestright_emulator::{Ready, Wait};
 use rustix::net::{SendFlags, Shutdown, shutdown};
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// As much as is written or read at once.
 const PIECE: usize = 64 << 10;
@@ -38,7 +38,7 @@ pub(super) struct Transfers {
 }
 
 impl Transfers {
-    /// Each sends so many bytes from its own start on.
+    /// Each sends so many bytes from its own start on; more than can be sent until the end, if it is to have none.
     pub(super) fn new(pairs: Vec<Pair>, starts: &[Instant], bytes: u64) -> io::Result<Self> {
         let wait = Wait::new()?;
         let mut all = Vec::new();
@@ -126,6 +126,7 @@ impl Transfer {
     fn drain(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
         for _ in 0..PIECES_MAX {
             match rustix::io::read(&self.pair.far, &mut *buffer) {
+                Ok(0) if self.to_send > 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(0) => {
                     shutdown(&self.pair.far, Shutdown::Write)?;
                     return Ok(true);
@@ -150,11 +151,6 @@ impl Transfer {
             Err(error) => Err(error.into()),
         }
     }
-}
-
-/// From a run's begin, a time of the run as the testbed has it.
-pub(super) fn at(begin: Instant, since: guestright_engine::Instant) -> Instant {
-    begin + Duration::from_nanos(since.0)
 }
 
 fn index(token: u64) -> usize {

@@ -9,7 +9,7 @@ use super::quic::Calls;
 use super::request::{Carrier, Request};
 use super::sockets::{self, TcpOptions};
 use crate::error::{BenchError, Doing};
-use crate::virtual_time::{instant, span};
+use crate::virtual_time::{at, instant, span};
 use crate::voice::{Delivery, Ends, Span, Spoken, Voice};
 use guestright_emulator::{Account, Emulator, Network};
 use guestright_engine::{Instant as Moment, Nanos, Streams};
@@ -64,24 +64,25 @@ pub(super) fn run(request: &Request, seed: &Seed) -> Result<Measured, BenchError
         segment_bytes: Some(request.bulk.segment_bytes),
         thin: false,
     };
-    let transfers = Transfers {
-        pairs: sockets::tcp(&world, (BULK_SOURCE, BULK_SINK), request.setup.bulk(), &bulk)?,
-        starts,
-    };
+    let pairs = sockets::tcp(&world, (BULK_SOURCE, BULK_SINK), request.setup.bulk(), &bulk)?;
     wait_until_quiet(&emulator, Path::is_quiet)?;
     let begin = started.elapsed() + NOTICE;
     let end = begin + request.duration;
     emulator.with(|path, _| path.begin(begin, end))?;
     let span_of_run = Span { begin: started + begin, end: started + end };
-    let (spoken, received) = thread::scope(|scope| {
+    let starts: Vec<Instant> = starts.iter().map(|start| at(span_of_run.begin, *start)).collect();
+    let mut transfers = Transfers::new(pairs, &starts, u64::MAX).doing("wait for connections")?;
+    let spoken = thread::scope(|scope| {
         let voice = thread::Builder::new()
             .name("voice".to_owned())
             .spawn_scoped(scope, || speech.run(span_of_run))?;
         let bulk = thread::Builder::new()
             .name("bulk".to_owned())
-            .spawn_scoped(scope, || transfers.run(span_of_run))?;
-        Ok::<_, BenchError>((joined(voice)??, joined(bulk)?.doing("file transfers")?))
+            .spawn_scoped(scope, || transfers.run(span_of_run.end, |_| {}))?;
+        joined(bulk)?.doing("file transfers")?;
+        joined(voice)?
     })?;
+    let received = transfers.progress().map(|(progress, _)| progress.received).collect();
     let (path, account) = emulator.stop()?;
     let begin = instant(begin);
     Ok(measured(request, arrivals, (spoken, received), (path.finish(), account), begin))

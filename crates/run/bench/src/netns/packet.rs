@@ -74,6 +74,11 @@ impl Headers {
         })
     }
 
+    /// Its ends: the near and the far one, if it comes from the near side or not.
+    pub(super) const fn ends(&self, is_from_near: bool) -> [(Ipv4Addr, u16); 2] {
+        if is_from_near { [self.source, self.destination] } else { [self.destination, self.source] }
+    }
+
     /// Where in the packet the payload is.
     pub(super) const fn payload(&self) -> Range<usize> {
         self.payload.0..self.payload.0 + self.payload.1

@@ -8,7 +8,7 @@
 //! Whose a packet is, its addresses and ports say; the way back is the same. Between [`Path::new`] and [`Path::begin`]
 //! nothing is lost by errors, so that connections are there when a run begins.
 
-use super::addresses::{BULK_SINK, BULK_SOURCE, SINK, SINK_PORT, SOURCE, SOURCE_PORT};
+use super::addresses::{BULK_SINK, BULK_SOURCE, SINK, SOURCE, flow_of};
 use super::ledger::{Crossing, Entry, Ledger, Loss};
 use super::packet::{Headers, mark};
 use super::request::Request;
@@ -253,19 +253,14 @@ impl Path {
 
     /// The way of a packet that comes in at `side`, if it is a flow's.
     fn way(&self, side: Side, headers: &Headers) -> Option<Way> {
-        let (near, far) = match side {
-            Side::Near => (headers.source, headers.destination),
-            Side::Far => (headers.destination, headers.source),
-        };
+        let [near, far] = headers.ends(side == Side::Near);
         let (kind, count) = match (near.0, far.0) {
             (SOURCE, SINK) => (Kind::Call, self.calls),
             (BULK_SOURCE, BULK_SINK) => (Kind::Bulk, self.bulk),
             _ => return None,
         };
-        let flow = near.1.checked_sub(SOURCE_PORT)?;
-        let same = far.1.checked_sub(SINK_PORT)? == flow;
-        let flow = u32::from(flow);
-        (same && flow < count).then_some(Way { kind, flow, is_back: side == Side::Far })
+        let flow = flow_of(near.1, far.1)?;
+        (flow < count).then_some(Way { kind, flow, is_back: side == Side::Far })
     }
 }
 
@@ -346,6 +341,7 @@ const fn link_index(number: LinkNumber) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::addresses::{SINK_PORT, SOURCE_PORT};
     use super::super::packet::What;
     use super::super::packet::tests::packet;
     use super::*;

@@ -7,7 +7,6 @@
 mod network;
 mod request;
 mod run;
-mod transfers;
 mod tunnel;
 
 pub(super) use request::Request;

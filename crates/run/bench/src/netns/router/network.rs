@@ -3,9 +3,9 @@
 use super::request::Request;
 use super::tunnel::Tunnel;
 use crate::error::BenchError;
-use crate::netns::addresses::{SINK, SINK_PORT, SOURCE, SOURCE_PORT};
+use crate::netns::addresses::{SINK, SOURCE, flow_of};
 use crate::netns::packet::Headers;
-use crate::virtual_time::{instant, span};
+use crate::virtual_time::instant;
 use guestright_emulator::{Network, Side};
 use guestright_engine::{Instant, Queue};
 use guestright_receipt_cost::Sample;
@@ -112,7 +112,7 @@ impl Router {
         self.done = Done::default();
         if self.receipts.is_some() {
             for ((_, first), flow) in self.setup.starts().iter().zip(0..) {
-                self.queue.push(instant(from) + span(Duration::from_nanos(first.0)), Event::Receipt(flow));
+                self.queue.push(instant(from) + first.since(Instant::START), Event::Receipt(flow));
             }
         }
         Ok(())
@@ -189,14 +189,10 @@ impl Router {
 }
 
 /// Which transfer's packet it is.
-fn flow_of(side: Side, headers: &Headers, flows: usize) -> Option<u32> {
-    let (near, far) = match side {
-        Side::Near => (headers.source, headers.destination),
-        Side::Far => (headers.destination, headers.source),
-    };
-    let flow = near.1.checked_sub(SOURCE_PORT)?;
-    let is_known = near.0 == SOURCE && far.0 == SINK && far.1.checked_sub(SINK_PORT)? == flow;
-    (is_known && usize::from(flow) < flows).then_some(flow.into())
+fn transfer_of(side: Side, headers: &Headers, flows: usize) -> Option<u32> {
+    let [near, far] = headers.ends(side == Side::Near);
+    let flow = flow_of(near.1, far.1)?;
+    (near.0 == SOURCE && far.0 == SINK && (flow as usize) < flows).then_some(flow)
 }
 
 fn time(at: Instant) -> Time {
@@ -207,7 +203,7 @@ impl Network for Router {
     fn enter(&mut self, side: Side, packet: &[u8], now: Duration) {
         self.advance(now);
         let (at, is_ack) = (instant(now), side == Side::Far);
-        let flow = Headers::parse(packet).and_then(|headers| flow_of(side, &headers, self.over.len()));
+        let flow = Headers::parse(packet).and_then(|headers| transfer_of(side, &headers, self.over.len()));
         let bytes = u32::try_from(packet.len()).ok().filter(|bytes| *bytes <= Wires::<Vec<u8>>::BYTES_MAX);
         let (Some(flow), Some(bytes)) = (flow, bytes) else {
             // Kernels complain (ICMP) of what comes to sockets that are gone.
@@ -237,6 +233,7 @@ impl Network for Router {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::netns::addresses::{SINK_PORT, SOURCE_PORT};
     use crate::netns::packet::What;
     use crate::netns::packet::tests::packet;
     use guestright_experiment::{Settings, Testbed};

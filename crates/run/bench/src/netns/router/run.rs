@@ -2,15 +2,15 @@
 
 use super::network::{Done, Router};
 use super::request::Request;
-use super::transfers::{self, Transfers};
 use crate::error::{BenchError, Doing};
 use crate::netns::addresses::{FAR, NEAR, SINK, SOURCE};
+use crate::netns::bulk::{Progress, Transfers};
 use crate::netns::emulated::wait_until_quiet;
 use crate::netns::hosts::Hosts;
 use crate::netns::sockets::{self, TcpOptions};
+use crate::virtual_time::{at, instant};
 use crate::voice::Pair;
 use guestright_emulator::{Account, Emulator, tcp};
-use guestright_engine::Instant as Moment;
 use guestright_world::tcp::{FlowReport, Report};
 use std::time::{Duration, Instant};
 
@@ -51,7 +51,7 @@ pub(in super::super) fn run(request: &Request) -> Result<Measured, BenchError> {
     let begin = started + from;
     emulator.with(|router, _| router.begin(from))?;
     emulator.kick();
-    let starts: Vec<Instant> = starts.iter().map(|(start, _)| transfers::at(begin, *start)).collect();
+    let starts: Vec<Instant> = starts.iter().map(|(start, _)| at(begin, *start)).collect();
     let mut transfers =
         Transfers::new(pairs, &starts, request.setup.bytes()).doing("wait for connections")?;
     transfers
@@ -66,7 +66,7 @@ pub(in super::super) fn run(request: &Request) -> Result<Measured, BenchError> {
         flows,
         wires: done.wires,
         receipts: done.receipts,
-        ended: moment(ended),
+        ended: instant(ended),
         packets: done.packets,
         events: done.events,
         arrived: done.arrived,
@@ -103,13 +103,13 @@ fn flows_of(
     begin: Instant,
 ) -> Result<(Vec<FlowReport>, bool), BenchError> {
     let mut counts_timeouts = true;
-    let report = |((progress, pair), start): ((transfers::Progress, &Pair), &Instant)| {
+    let report = |((progress, pair), start): ((Progress, &Pair), &Instant)| {
         let info = tcp::info(&pair.near)?;
         counts_timeouts &= info.timeouts.is_some();
         Ok::<_, BenchError>(FlowReport {
             bytes: progress.received,
-            started: moment(start.duration_since(begin)),
-            finished: progress.finished.map(|at| moment(at.duration_since(begin))),
+            started: instant(start.duration_since(begin)),
+            finished: progress.finished.map(|at| instant(at.duration_since(begin))),
             timeouts: info.timeouts.unwrap_or(0),
             retransmitted: info.retransmitted,
         })
@@ -129,8 +129,4 @@ fn check(done: &Done) -> Result<(), BenchError> {
         return Err(BenchError::Run(what));
     }
     Ok(())
-}
-
-fn moment(since: Duration) -> Moment {
-    crate::virtual_time::instant(since)
 }

@@ -2,10 +2,9 @@
 
 use crate::{Address, CardError, HostName, card};
 use guestright_identity::KeyId;
+use guestright_ordered::OrderedMap;
 use std::fmt;
 use std::str::FromStr;
-
-use guestright_ordered::OrderedMap;
 
 /// A telephone number in international form: `+` and digits (E.164).
 ///

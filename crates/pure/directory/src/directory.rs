@@ -12,11 +12,10 @@ use crate::{
 };
 use announce::Announcements;
 use guestright_identity::KeyId;
+use guestright_ordered::OrderedMap;
 use guestright_units::{Micros, Time, UnixSeconds};
 use search::{Answered, Ask, Searches};
 use std::collections::{BTreeMap, VecDeque};
-
-use guestright_ordered::OrderedMap;
 
 pub use config::{Admit, Config};
 

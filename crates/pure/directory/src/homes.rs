@@ -19,13 +19,12 @@ mod record;
 
 use crate::Address;
 use crate::limit::{Pace, Paces};
+use guestright_ordered::OrderedMap;
 use guestright_units::{Micros, TeamId, Time};
 use message::Unchecked;
 pub use message::{HomeMessage, is_home_message};
 pub use record::HomeRecord;
 use std::collections::{BTreeMap, VecDeque};
-
-use guestright_ordered::OrderedMap;
 
 /// How often a question may be handed on.
 const HOPS_MAX: u64 = 2;

@@ -26,6 +26,7 @@ use away::{Away, Denied};
 use budget::{Budget, OnHolds};
 use debtors::Debtors;
 use guestright_identity::{Certificate, KeyId, RevocationList, Role, SecretKey};
+use guestright_ordered::OrderedSet;
 use guestright_receipt::{Bundle, Receipt, ReceiptError, SessionKey, UncheckedReceipt};
 use guestright_reciprocity::ServiceClass;
 use guestright_units::{Bytes, Micros, TeamId, Time};
@@ -38,13 +39,10 @@ use session::{Session, Stage};
 use sessions::Sessions;
 use starts::Starts;
 use stations::Stations;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::num::NonZeroU16;
-
-use std::collections::BTreeMap;
-
-use guestright_ordered::OrderedSet;
 
 pub use blocked::BLOCKED;
 pub use config::{Config, ContactLimits, Window};

@@ -22,6 +22,7 @@ use crate::visitor;
 use connection::{Connection, Stage};
 use guestright_directory::Address;
 use guestright_identity::{Certificate, KeyId};
+use guestright_ordered::OrderedMap;
 use guestright_receipt::{Bundle, Receipt};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use meter::Meter;
@@ -29,8 +30,6 @@ use rand::CryptoRng;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::num::NonZeroU16;
-
-use guestright_ordered::OrderedMap;
 
 pub use config::Config;
 use mandate::Tunnel;

@@ -22,6 +22,7 @@ use decision::Question;
 use guestright_credit::{Proof, Signed, Write};
 use guestright_directory::Address;
 use guestright_identity::{Certificate, CertificateRef, KeyId, RevocationList, Role};
+use guestright_ordered::{OrderedMap, OrderedSet};
 use guestright_radius::relay;
 use guestright_receipt::{Admission as Kept, Bundle, Receipt, Registers};
 use guestright_reciprocity::{
@@ -32,8 +33,6 @@ use joining::Joining;
 use orders::{Devices, OUTCOME_VERSION};
 use rand::CryptoRng;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-
-use guestright_ordered::{OrderedMap, OrderedSet};
 
 pub use config::Config;
 pub use credit::{CreditConfig, KeptCredit, Neighbour, credit_class, is_for_everybody, is_used_up};

@@ -10,11 +10,10 @@
 //! counted ([`Ledger::TOLERANCE`]) is at most [`Ledger::ADVANCE`]; a byte that was counted is the ground for signing once; a clock that goes
 //! back gives nothing back; there is a limit to its size, and what is dropped for that reason stays signed for.
 
+use guestright_ordered::OrderedMap;
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use std::fmt;
 use std::str::FromStr;
-
-use guestright_ordered::OrderedMap;
 use thiserror::Error;
 
 /// What one visitor counted and signed for, on the day that it is.

@@ -7,11 +7,10 @@
 
 use crate::access_point::{Address, Gate};
 use crate::message::{Reference, Volume};
+use guestright_ordered::OrderedMap;
 use guestright_units::{Bytes, Micros, Time};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
-
-use guestright_ordered::OrderedMap;
 
 const DAY: Micros = Micros::from_seconds(86_400);
 /// How many stations are remembered for a day. There are no more trials in a day than that.

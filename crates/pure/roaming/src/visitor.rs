@@ -11,13 +11,12 @@ use crate::ledger::Ledger;
 use crate::message::{Acknowledgement, Code, Message, Nonce};
 use guestright_directory::Address;
 use guestright_identity::{Certificate, KeyId, Role, SecretKey};
+use guestright_ordered::OrderedMap;
 use guestright_receipt::{Bundle, HoldId, HoldUse, Receipt, Service};
 use guestright_reciprocity::ServiceClass;
 use guestright_units::{Bytes, Micros, TeamId, Time, UnixSeconds};
 use rand::CryptoRng;
 use std::collections::VecDeque;
-
-use guestright_ordered::OrderedMap;
 
 /// The limits by which a visitor behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]

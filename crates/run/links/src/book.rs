@@ -2,11 +2,10 @@
 
 use crate::LinksError;
 use guestright_directory::Address;
+use guestright_ordered::OrderedMap;
 use guestright_units::TeamId;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-
-use guestright_ordered::OrderedMap;
 
 /// An address at which a home of a team may be.
 #[derive(Clone, Debug, PartialEq, Eq)]

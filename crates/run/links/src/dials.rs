@@ -3,10 +3,9 @@
 use crate::book::{AddressBook, KnownAddress};
 use crate::config::Config;
 use guestright_directory::Address;
+use guestright_ordered::OrderedMap;
 use guestright_units::{Micros, TeamId, Time};
 use std::collections::VecDeque;
-
-use guestright_ordered::OrderedMap;
 
 /// Teams that are being called at a time, and how many of them may be teams that nobody has reached yet.
 const ROUNDS_MAX: usize = 16;

@@ -5,9 +5,8 @@ use crate::links::Shared;
 use crate::table::{Called, Sent};
 use guestright_directory::{HomeHint, LinkId};
 use guestright_identity::KeyId;
-use std::sync::Arc;
-
 use guestright_ordered::OrderedMap;
+use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// Links as the exchange knows them: those of which [`ExchangeLinks::recv`] has given the beginning and not the end, so

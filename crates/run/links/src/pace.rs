@@ -1,10 +1,9 @@
 //! How often: frames of one team, and attempts to connect to what others say.
 
+use guestright_ordered::OrderedMap;
 use guestright_units::{Micros, TeamId, Time};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
-
-use guestright_ordered::OrderedMap;
 
 /// How many teams' frames are counted; one that has sent nothing for a moment needs no entry.
 const TEAMS_MAX: usize = 4_096;

@@ -8,12 +8,11 @@ use crate::transport::{Up, read_messages, write_messages};
 use guestright_credit::FRAME_LEN_MAX;
 use guestright_directory::{Address, HomeHint, HomeMessage, LinkId, is_home_message};
 use guestright_identity::KeyId;
+use guestright_ordered::OrderedMap;
 use guestright_radius::relay;
 use guestright_units::{Micros, TeamId, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
-
-use guestright_ordered::OrderedMap;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 

@@ -9,11 +9,10 @@ use guestright_channel::{
 use guestright_clock::unix_seconds;
 use guestright_directory::{Address, HomeHint, Host, LinkId};
 use guestright_identity::Certificate;
+use guestright_ordered::OrderedMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-use guestright_ordered::OrderedMap;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 

@@ -3,10 +3,9 @@
 use super::{Config, LinkId, Search};
 use crate::{Address, Contact, FindError, HomeHint, Outcome, Record, RecordError};
 use guestright_identity::KeyId;
+use guestright_ordered::OrderedMap;
 use guestright_units::{Micros, Time};
 use std::collections::VecDeque;
-
-use guestright_ordered::OrderedMap;
 
 /// How many members of whom nobody knew are remembered.
 const NEGATIVE_MAX: usize = 256;

@@ -5,10 +5,9 @@ use super::{Config, Payload, Reassembly, SmsError, WhoMayAsk, split};
 use crate::limit::{Pace, Paces};
 use crate::{Contact, FindError, Record, RecordError, Search, TelephoneNumber, accept};
 use guestright_identity::KeyId;
+use guestright_ordered::{OrderedMap, OrderedSet};
 use guestright_units::{Micros, Time};
 use std::collections::{BTreeMap, VecDeque};
-
-use guestright_ordered::{OrderedMap, OrderedSet};
 
 const DAY: Micros = Micros::from_seconds(86_400);
 /// How many answered questions are remembered, so that one that is delivered twice is answered once.

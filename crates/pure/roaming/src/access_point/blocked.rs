@@ -6,10 +6,9 @@ use super::output::Refusal;
 use super::session::{Session, Stage};
 use super::{AccessPoint, Address, Event};
 use crate::message::{Code, Device};
+use guestright_ordered::OrderedSet;
 use guestright_units::{Time, UnixSeconds};
 use std::net::Ipv4Addr;
-
-use guestright_ordered::OrderedSet;
 
 /// What whoever is blocked reads.
 pub const BLOCKED: &str = "this household does not serve this device";

@@ -6,11 +6,10 @@
 
 use crate::access_point::sessions::Sessions;
 use crate::access_point::{Address, CONTACT, ContactLimits, Path};
+use guestright_ordered::OrderedMap;
 use guestright_units::{Micros, Time};
 use std::net::Ipv4Addr;
 use std::num::NonZeroU16;
-
-use guestright_ordered::OrderedMap;
 
 /// What a finished contact leaves to the last words on its connection.
 const LINGER: Micros = Micros::from_seconds(1);

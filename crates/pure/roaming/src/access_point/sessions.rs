@@ -2,12 +2,11 @@ use crate::access_point::session::{Session, Stage};
 use crate::access_point::{Address, Path, SessionStatus};
 use crate::message::Reference;
 use crate::spread;
+use guestright_ordered::OrderedMap;
 use guestright_reciprocity::ServiceClass;
 use guestright_units::{Bytes, Micros, Time};
 use std::cmp::Reverse;
 use std::net::Ipv4Addr;
-
-use guestright_ordered::OrderedMap;
 
 /// Whom the access point serves, or is about to.
 #[derive(Debug, Default)]

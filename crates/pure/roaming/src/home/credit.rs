@@ -12,13 +12,12 @@ use guestright_credit::{
     Account, Allowance, AllowanceState, Event as HoldEvent, Hold, HoldId, HoldUse, Holds, Kept, Message,
     Proof, Signed, Terms, Token, Write,
 };
+use guestright_ordered::{OrderedMap, OrderedSet};
 use guestright_receipt::SessionKey;
 use guestright_reciprocity::{Chain, ChainQuery, ClassBounds, Graph, Ind, ServiceClass};
 use guestright_units::{Bytes, TeamId, Time, UnixSeconds};
 use rand::CryptoRng;
 use std::collections::VecDeque;
-
-use guestright_ordered::{OrderedMap, OrderedSet};
 pub(super) use trials::TrialQuestion;
 use trials::Trials;
 use visit::{Of, Slice, Visit};

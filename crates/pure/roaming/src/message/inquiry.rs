@@ -2,10 +2,9 @@
 
 use crate::message::frame::Frame;
 use crate::message::{MessageError, Writer, printable};
+use guestright_ordered::OrderedSet;
 use std::fmt;
 use std::str::FromStr;
-
-use guestright_ordered::OrderedSet;
 
 /// A device, by its hardware address.
 pub type Device = [u8; 6];

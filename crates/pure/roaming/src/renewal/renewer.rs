@@ -2,10 +2,9 @@
 
 use super::check_renewing_key;
 use guestright_identity::{Certificate, IdentityError, KeyId, RevocationList, SecretKey, Warrant};
+use guestright_ordered::OrderedMap;
 use guestright_units::{Micros, Time, UnixSeconds};
 use std::fmt;
-
-use guestright_ordered::OrderedMap;
 use thiserror::Error;
 
 /// By what a home renews.

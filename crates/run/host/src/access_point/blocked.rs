@@ -3,10 +3,9 @@
 use crate::private;
 use guestright_error::{OrFail as _, RunError};
 use guestright_firewall::MacAddress;
+use guestright_ordered::OrderedSet;
 use guestright_roaming::message::{BlockedDevices, Device};
 use std::path::{Path, PathBuf};
-
-use guestright_ordered::OrderedSet;
 
 /// The list, as it is in its file.
 #[derive(Debug)]

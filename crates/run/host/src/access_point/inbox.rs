@@ -4,13 +4,12 @@
 //! second, which bounds what they cost.
 
 use super::link::{DATAGRAM, FromLink};
+use guestright_ordered::OrderedMap;
 use guestright_roaming::access_point::{CONTACT, Path};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
-
-use guestright_ordered::OrderedMap;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 

@@ -4,13 +4,12 @@ use super::home_contact;
 use super::inbox::Door;
 use crate::listen::{self, Acceptor};
 use guestright_channel::MessageReader;
+use guestright_ordered::OrderedMap;
 use guestright_roaming::access_point::Path;
 use guestright_roaming::message::{HEADER_BLOCK_MAX, MESSAGE_MAX, START_LINE_MAX, message_len};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-
-use guestright_ordered::OrderedMap;
 use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpStream, UdpSocket};

@@ -4,14 +4,13 @@ use super::orders::{self, Report};
 use super::{Loop, private, why};
 use guestright_error::{OrFail as _, RunError};
 use guestright_firewall::MacAddress;
+use guestright_ordered::OrderedMap;
 use guestright_roaming::message::BlockedDevices;
 use guestright_units::{TeamId, UnixSeconds};
 use serde_json::{Map, Value, json};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-
-use guestright_ordered::OrderedMap;
 use tokio::sync::oneshot;
 
 /// What is blocked is either of these.

@@ -2,11 +2,10 @@
 
 use super::Input;
 use guestright_channel::MessageReader;
+use guestright_ordered::OrderedMap;
 use guestright_roaming::delegate::ConnectionId;
 use guestright_roaming::message::{MESSAGE_MAX, message_len};
 use std::time::Duration;
-
-use guestright_ordered::OrderedMap;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
